@@ -21,7 +21,7 @@ func (deepSeek) Name() string      { return "deepseek-v2" }
 func (d deepSeek) Stops() []string { return []string{d.eos} }
 func (deepSeek) Template() string  { return "" }
 
-// Render implements Renderer. These models do not think, whatever the options say.
+// Render implements Renderer. These models do not think, so Options about thinking are ignored.
 func (d deepSeek) Render(messages []Message, opts Options) (string, error) {
 	if len(opts.Tools) > 0 {
 		return "", noTools(d.Name())

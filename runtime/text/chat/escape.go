@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// escaping is a renderer that escapes what messages and tools say, so that only the template
-// and the system message, which are the operator's, have control tokens. What an assistant
-// has said, and what it has called, may quote others.
+// escaping is a renderer that escapes the texts of messages and tools, so that only the template and the
+// system message, which come from the operator, have control tokens. An assistant's texts and calls are
+// escaped, too, because they may quote others.
 type escaping struct {
 	Renderer
 	escape func(string) string
@@ -47,11 +47,11 @@ func (e escaping) Render(messages []Message, opts Options) (string, error) {
 	return e.Renderer.Render(messages, opts)
 }
 
-// thoughtMark is a mark of an assistant's thoughts. Templates look for it, and it is a control
-// token of some models.
+// thoughtMark matches a marker of an assistant's thoughts. Templates look for it, and it is a control token
+// of some models.
 var thoughtMark = regexp.MustCompile(`</?think>`)
 
-// said escapes what an assistant has said, but for the marks of its thoughts.
+// said escapes an assistant's text, except the markers of its thoughts.
 func (e escaping) said(text string) string {
 	var out strings.Builder
 	from := 0
@@ -62,8 +62,8 @@ func (e escaping) said(text string) string {
 	return out.String() + e.escape(text[from:])
 }
 
-// json escapes the strings of a JSON text, which may write characters in other ways. A text
-// without control tokens stays as it is.
+// json escapes the strings of a JSON text, which may encode characters in several ways. A text without
+// control tokens is returned unchanged.
 func (e escaping) json(text string) string {
 	if strings.Contains(text, `\`) {
 		if plain, err := PythonJSON(text); err == nil {

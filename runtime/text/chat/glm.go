@@ -5,15 +5,15 @@ import (
 	_ "embed" // the template
 )
 
-// glmTemplate is the template of GLM-4.7-Flash as it was published, for files that have none:
+// glmTemplate is GLM-4.7-Flash's published template, for files without one:
 //
 //	[gMASK]<sop><|system|>S<|user|>U<|assistant|></think>A<|user|>U<|assistant|><think>
 //
 //go:embed testdata/glm-4.7-flash.jinja
 var glmTemplate string
 
-// glm is the format of GLM-4.7-Flash. Its template leaves out, without a word, messages with
-// roles that it does not have; here they are refused.
+// glm is the format of GLM-4.7-Flash. Its template silently drops messages with unknown roles; Render refuses
+// them.
 type glm struct{ *jinja }
 
 func newGLM(template string, h Hints) (Renderer, error) {
@@ -27,8 +27,7 @@ func newGLM(template string, h Hints) (Renderer, error) {
 
 func (glm) Name() string { return "glm4" }
 
-// Stops has the tokens that begin the other roles' turns, as GLM ends its own by
-// writing one of them.
+// Stops lists the tokens that begin other roles' turns, because GLM ends its own turn with one of them.
 func (glm) Stops() []string { return []string{"<|endoftext|>", "<|user|>", "<|observation|>"} }
 
 func (g glm) Render(messages []Message, opts Options) (string, error) {

@@ -14,10 +14,9 @@ import (
 	engine "mla/runtime/text/chat/jinja"
 )
 
-// jinja runs the template of a model file. It follows Hugging Face's
-// apply_chat_template: blocks take their line with them (trim_blocks,
-// lstrip_blocks), documents are none, enable_thinking is defined only
-// when the caller chose, and raise_exception makes an error.
+// jinja runs the template of a model file. It follows Hugging Face's apply_chat_template: blocks remove their
+// line (trim_blocks, lstrip_blocks), documents is none, enable_thinking is defined only if the caller chose a
+// value, and raise_exception returns an error.
 type jinja struct {
 	source   string
 	template *engine.Template
@@ -26,8 +25,8 @@ type jinja struct {
 	textArguments bool
 }
 
-// renderTime is how long the template of an untrusted file may take for one prompt. Its steps
-// and its memory are limited by the engine.
+// renderTime is how long the template of an untrusted file may take for one prompt. The engine also limits
+// its steps and its memory.
 const renderTime = 10 * time.Second
 
 func newJinja(template string, h Hints) (*jinja, error) {
@@ -40,7 +39,7 @@ func newJinja(template string, h Hints) (*jinja, error) {
 
 func (*jinja) Name() string { return "jinja" }
 
-// turnEnds are tokens by which templates end a turn.
+// turnEnds are tokens with which templates end a turn.
 var turnEnds = []string{
 	"<|im_end|>", "<|eot_id|>", "<|end|>", "<|end_of_text|>", "<|endoftext|>", "<end_of_turn>",
 	"<|user|>", "<|observation|>", "<｜end▁of▁sentence｜>", "<|message_sep|>",
@@ -81,7 +80,7 @@ func (j *jinja) render(messages []Message, opts Options) (string, error) {
 	return text, nil
 }
 
-// variables are what the template sees.
+// variables is the variables of the template.
 func (j *jinja) variables(messages []Message, opts Options) (map[string]any, error) {
 	list := make([]any, len(messages))
 	for i, m := range messages {
@@ -148,8 +147,8 @@ func (j *jinja) message(m Message) (*engine.Dict, error) {
 	return out, nil
 }
 
-// arguments are an object, unless the template joins them to other text. Where it takes
-// both, only broken ones are a text.
+// arguments is an object, unless the template concatenates it with text. If the template accepts both, only
+// malformed arguments are a text.
 func (j *jinja) arguments(c ToolCall) (any, error) {
 	whole := object(c.Arguments)
 	if j.textArguments || whole != c.Arguments && textual.MatchString(j.source) {
@@ -162,15 +161,14 @@ func (j *jinja) arguments(c ToolCall) (any, error) {
 	return x, nil
 }
 
-// joined finds templates that add a call's arguments to a text: those of DeepSeek.
+// joined matches templates that concatenate a call's arguments with text, such as DeepSeek's.
 var joined = regexp.MustCompile(`\+\s*[\w.\[\]'"]*arguments['"\]]*\s*[-+}]|arguments['"\]]*\s*\+`)
 
 // Template implements Renderer.
 func (j *jinja) Template() string { return j.source }
 
-// PythonJSON writes a JSON text as Python's json.dumps(x, ensure_ascii=False) does, which
-// is what models were trained on: a space after commas and colons, keys in their order,
-// numbers as Python spells them.
+// PythonJSON formats a JSON text as Python's json.dumps(x, ensure_ascii=False) does, the form that models
+// were trained on: a space after commas and colons, keys in their order, numbers as Python writes them.
 func PythonJSON(text string) (string, error) {
 	v, err := engine.FromJSON(json.RawMessage(text), false)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// ThoughtMarks are the texts that begin and end a model's thoughts, by its template:
-// Mistral's models have their own.
+// ThoughtMarks is the texts around a model's thoughts, by its template. Mistral's models have markers of
+// their own.
 func ThoughtMarks(template string) [2]string {
 	if strings.Contains(template, "[THINK]") {
 		return [2]string{"[THINK]", "[/THINK]"}
@@ -24,15 +24,15 @@ func (o *Options) thinks() *bool {
 	return o.Thinking
 }
 
-// noEffort is the effort of a model that does not think.
+// noEffort is the effort that switches thinking off.
 const noEffort = "none"
 
-// effortless finds templates that know the effort "none", as that of Mistral-Small-4. Others
-// would quote the word to the model.
+// effortless matches templates that support the effort "none", as Mistral-Small-4's does. Others would print
+// the word in the prompt.
 var effortless = regexp.MustCompile(`['"]none['"]`)
 
-// switches are the variables by which templates switch thinking: each has its own, and what
-// a template does not read has no effect.
+// switches is the variables with which templates switch thinking. Each template has its own, and ignores the
+// others.
 func (o *Options) switches(template string) map[string]any {
 	vars := map[string]any{}
 	on := o.thinks()
@@ -56,11 +56,11 @@ func (o *Options) switches(template string) map[string]any {
 	return vars
 }
 
-// mostEffort is the effort that every template with efforts knows.
+// mostEffort is the effort that every template with efforts supports.
 const mostEffort = "high"
 
-// harder is the rendering with an effort that the template knows, if it has failed with
-// another one: some templates know only "none" and "high".
+// harder is the options with an effort that the template supports, after a rendering with another one has
+// failed: some templates support only "none" and "high".
 func (o Options) harder(template string) (Options, bool) {
 	if !strings.Contains(template, "reasoning_effort") || o.Effort == "" || o.Effort == noEffort || o.Effort == mostEffort {
 		return o, false
@@ -69,12 +69,12 @@ func (o Options) harder(template string) (Options, bool) {
 	return o, true
 }
 
-// reserved are variables of templates that a conversation has, not a request's options.
+// reserved is variables of templates that come from the conversation, not from a request's options.
 var reserved = map[string]bool{
 	"messages": true, "tools": true, "documents": true, "add_generation_prompt": true, "bos_token": true, "eos_token": true,
 }
 
-// given are the variables that a request gives by name. Null is what jinja2 calls none.
+// given is the variables that a request sets by name. JSON's null is jinja2's none.
 func (o *Options) given() (map[string]any, error) {
 	vars := map[string]any{}
 	for name, text := range o.Variables {
@@ -90,11 +90,11 @@ func (o *Options) given() (map[string]any, error) {
 	return vars, nil
 }
 
-// thoughtParts finds templates that want thoughts as parts of a message's content.
+// thoughtParts matches templates that want thoughts as parts of a message's content.
 var thoughtParts = regexp.MustCompile(`['"]thinking['"]`)
 
-// thoughtContent is the content of a message with thoughts, of which a template wants a
-// list: Mistral's do.
+// thoughtContent is the content of a message with thoughts as a list, for templates that want one, such as
+// Mistral's.
 func thoughtContent(template string, m Message) (any, bool) {
 	if m.Reasoning == "" || !strings.Contains(template, "[THINK]") || !thoughtParts.MatchString(template) {
 		return nil, false
@@ -106,17 +106,16 @@ func thoughtContent(template string, m Message) (any, bool) {
 	return engine.NewList(list...), true
 }
 
-// textual finds templates that also take a call's arguments as a text.
+// textual matches templates that also accept a call's arguments as a text.
 var textual = regexp.MustCompile(`arguments['"\])]*\s+is\s+(not\s+)?string`)
 
-// object is the arguments of a call as a JSON object. Broken ones, which a model has written
-// and a client has kept, become the only member of one, so that a conversation with them
-// goes on.
+// object is the arguments of a call as a JSON object. Malformed arguments, which a model has written and a
+// client has kept, become the only member of an object, so that the conversation can continue.
 func object(arguments string) string {
 	x, err := engine.FromJSON([]byte(arguments), true)
 	if _, ok := x.(*engine.Dict); ok && err == nil {
 		return arguments
 	}
-	text, _ := engine.ToJSON(arguments) // a text is never refused
+	text, _ := engine.ToJSON(arguments) // a text can always be encoded
 	return `{"arguments": ` + text + "}"
 }

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// ToolCall is a call of a tool that an assistant's turn ends with.
+// ToolCall is a tool call at the end of an assistant's turn.
 type ToolCall struct {
 	ID   string
 	Name string
-	// Arguments is a JSON object. Its text is kept as it is, so that a call that a
-	// model has written is written again with the same tokens.
+	// Arguments is a JSON object. Its text is kept unchanged, so that a call that a model has written gets
+	// the same tokens again.
 	Arguments string
 }
 
-// HidesTools says whether a template leaves out the declarations of tools, as that of
-// DeepSeek-V3.1 does, which has calls. A model that is not told of a tool cannot call it.
+// HidesTools says whether a template supports calls but not the declarations of tools, like DeepSeek-V3.1's.
+// A model cannot call a tool that it is not told of.
 func HidesTools(r Renderer) bool {
 	const name = "probe_of_this_template"
 	probe := json.RawMessage(`{"type": "function", "function": {"name": "` + name + `", "description": "x", "parameters": {"type": "object", "properties": {}}}}`)

@@ -5,7 +5,7 @@ import (
 	"hash/maphash"
 )
 
-// look appends how a state looks: whether its rule may end, and where bytes lead.
+// look appends a description of a state: whether its rule may end, and where bytes lead.
 func look(key []byte, s *state, class func(edge) uint64) []byte {
 	accept := byte(0)
 	if s.accept {
@@ -23,27 +23,27 @@ func look(key []byte, s *state, class func(edge) uint64) []byte {
 	return append(key, 2)
 }
 
-// rounds is how many rounds tell apart what the tokens of shortBytes can: a round for every
-// byte, and one for whether the rule may end after the last.
+// rounds is the number of rounds that distinguish states by tokens of up to shortBytes bytes: one for every
+// byte, and one for whether the rule may end after the last byte.
 const rounds = shortBytes + 1
 
-// likeness says which states allow the same tokens of up to shortBytes bytes. After round n,
-// states of one class are alike for n bytes (Moore's algorithm, stopped early).
+// likeness says which states allow the same tokens of up to shortBytes bytes. After round n, states of one
+// class are equivalent for n bytes (Moore's algorithm, stopped early).
 type likeness struct {
 	states []state
 	first  int32
-	moves  []move  // in the order of their states, then of their rounds
-	begin  []int32 // by state: where its moves begin; one more for the end
+	moves  []move  // sorted by state, then by round
+	begin  []int32 // by state: index of its first move; one more for the end
 	keys   map[move]uint64
 }
 
-// move says that a state has a class from a round on. Before its first move it has class 0.
+// move says that a state has a class from a round on. Before its first move its class is 0.
 type move struct{ round, class int32 }
 
-// seed hides from clients which states would collide.
+// seed prevents clients from constructing states that collide.
 var seed = maphash.MakeSeed()
 
-// newLikeness is nil where it would take too long.
+// newLikeness returns nil if the computation would take too long.
 func newLikeness(states []state, first int32) *likeness {
 	p := &partition{states: states, first: first, class: make([]int32, len(states)), size: []int32{int32(len(states))}, looks: []string{""}}
 	if !p.refine() {
@@ -64,7 +64,7 @@ func newLikeness(states []state, first int32) *likeness {
 	return l
 }
 
-// class is that of a state after a round.
+// class is the class of a state after a round.
 func (l *likeness) class(at, round int32) (class int32) {
 	for _, m := range l.moves[l.begin[at]:l.begin[at+1]] {
 		if m.round > round {
@@ -75,7 +75,7 @@ func (l *likeness) class(at, round int32) (class int32) {
 	return class
 }
 
-// key is the same for states of any grammars that are alike for as many bytes.
+// key is equal for equivalent states of any grammars.
 func (l *likeness) key(at, round int32) uint64 {
 	if round == 0 {
 		return 0
@@ -90,13 +90,13 @@ func (l *likeness) key(at, round int32) uint64 {
 	return key
 }
 
-// partition puts states into classes.
+// partition divides states into classes.
 type partition struct {
 	states []state
 	first  int32
 	class  []int32  // by state
 	size   []int32  // by class
-	looks  []string // by class: those of its states
+	looks  []string // by class: the common look of its states
 	moves  []stateMove
 }
 
@@ -106,8 +106,8 @@ type stateMove struct {
 	move
 }
 
-// refine makes the classes of all rounds. A round looks only at states that lead to those
-// that left their class in the round before. It is false if that takes too long.
+// refine computes the classes of all rounds. A round examines only states with edges to states that changed
+// their class in the round before. It returns false if that takes too long.
 func (p *partition) refine() bool {
 	users := p.users()
 	at := make([]int32, len(p.states))
@@ -138,7 +138,7 @@ func (p *partition) refine() bool {
 	return true
 }
 
-// users is which states lead to each.
+// users is, for each state, the states with edges to it.
 func (p *partition) users() [][]int32 {
 	users := make([][]int32, len(p.states))
 	for i := range p.states {
@@ -152,8 +152,8 @@ func (p *partition) users() [][]int32 {
 	return users
 }
 
-// split looks at states and returns those that leave their class. Of a class, those stay that
-// look as the ones that are not looked at, or, if all are, the most that look alike.
+// split examines states and returns those that leave their class. Of a class, the states that look like the
+// unexamined ones stay; if all were examined, the largest group stays.
 func (p *partition) split(at []int32) (left []int32) {
 	type group struct {
 		look   string

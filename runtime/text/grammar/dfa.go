@@ -7,40 +7,40 @@ import (
 	"slices"
 )
 
-// state is one of a rule's automaton.
+// state is a state of a rule's automaton.
 type state struct {
-	edges  []edge // in order, apart
+	edges  []edge // sorted and disjoint
 	calls  []call
 	accept bool // the rule may end here
 }
 
-// edge is bytes that lead to a state.
+// edge is a range of bytes that leads to a state.
 type edge struct {
 	span
 	to int32
 }
 
-// call is a rule that may begin here, and where it leads.
+// call is a rule that may begin here, and the state after it.
 type call struct{ rule, to int32 }
 
-// final says that a rule can only end in a state.
+// final says that the rule has to end in this state.
 func (s *state) final() bool { return s.accept && len(s.edges)+len(s.calls) == 0 }
 
-// States that are no rule's.
+// States that belong to no rule.
 const (
 	stateEnd   int32 = iota // the text may end
-	stateHole               // whatever comes after a rule
-	firstState              // of rules
+	stateHole               // the unknown continuation after a rule
+	firstState              // first state of a rule
 )
 
-// automata are those of all rules.
+// automata is the automata of all rules.
 type automata struct {
 	states []state
-	start  []int32 // of rules
-	ids    bool    // tokens are named by their numbers
+	start  []int32 // by rule
+	ids    bool    // the grammar names tokens by their ids
 }
 
-// determine makes the automata of a grammar; the vocabulary says which tokens there are.
+// determine makes the automata of a grammar. The vocabulary resolves the names of tokens.
 func determine(ctx context.Context, g *Grammar, v *Vocabulary) (a *automata, err error) {
 	switch {
 	case len(g.Rules) == 0:
@@ -70,16 +70,17 @@ func determine(ctx context.Context, g *Grammar, v *Vocabulary) (a *automata, err
 	return a, nil
 }
 
-// empty says that nothing follows a state, not even an end.
+// empty says that nothing can follow a state, not even the end.
 func (s *state) empty() bool { return !s.accept && len(s.edges)+len(s.calls) == 0 }
 
-// subset makes the automaton of one rule: a state for every set of nodes.
+// subset constructs the automaton of one rule (subset construction): a state for every reachable set of
+// nodes.
 type subset struct {
 	*automata
 	*work
 	nodes []nfaNode
 	known map[string]int32
-	sets  [][]int32 // of the states that have no edges yet
+	sets  [][]int32 // of the states whose edges are missing
 	first int32
 	seen  []bool
 	key   []byte
@@ -95,7 +96,7 @@ func (a *automata) rule(w *work, nodes []nfaNode, start int32) {
 	}
 }
 
-// of is the state of a set of nodes, and of those that nothing leads to from there.
+// of is the state of a set of nodes, closed under empty edges.
 func (s *subset) of(from []int32) int32 {
 	var set []int32
 	for stack := slices.Clone(from); len(stack) > 0; {
@@ -131,9 +132,9 @@ func (s *subset) of(from []int32) int32 {
 	return id
 }
 
-// follow gives a state its edges and calls.
+// follow computes a state's edges and calls.
 func (s *subset) follow(id int32, set []int32) {
-	var bounds [257]bool // where other nodes follow than for the byte before
+	var bounds [257]bool // bytes at which the set of next nodes changes
 	calls := map[int32][]int32{}
 	var rules []int32
 	var out state
@@ -174,7 +175,7 @@ func (s *subset) follow(id int32, set []int32) {
 	s.states[id] = out
 }
 
-// edge adds an edge, to the last one if that leads to the same state.
+// edge adds an edge, or extends the last one if it leads to the same state.
 func (s *state) edge(by span, to int32) {
 	if n := len(s.edges); n > 0 && s.edges[n-1].to == to && int(s.edges[n-1].hi)+1 == int(by.lo) {
 		s.edges[n-1].hi = by.hi
@@ -183,7 +184,7 @@ func (s *state) edge(by span, to int32) {
 	s.edges = append(s.edges, edge{by, to})
 }
 
-// next is where a byte leads; negative: nowhere.
+// next is the state after a byte; negative: none.
 func (s *state) next(b byte) int32 {
 	for i := range s.edges {
 		if e := &s.edges[i]; b <= e.hi {
@@ -196,12 +197,12 @@ func (s *state) next(b byte) int32 {
 	return -1
 }
 
-// trim removes what leads to no end: from every state that is left, an end can be reached.
+// trim removes dead ends: from every remaining state, an end can be reached.
 func (a *automata) trim(w *work) {
 	n := len(a.states)
 	alive := make([]bool, n) // states from which their rule can end
 	users := make([][]int32, n)
-	waits := make([][]call, len(a.start)) // by rule: the states that call it, and where it leads
+	waits := make([][]call, len(a.start)) // by rule: the states that call it, and where the call leads
 	var queue []int32
 	mark := func(id int32) {
 		if !alive[id] {
@@ -209,7 +210,7 @@ func (a *automata) trim(w *work) {
 			queue = append(queue, id)
 		}
 	}
-	ruleOf := map[int32][]int32{} // a start state: its rules
+	ruleOf := map[int32][]int32{} // by start state: its rules
 	for r, s := range a.start {
 		ruleOf[s] = append(ruleOf[s], int32(r))
 	}
@@ -226,7 +227,7 @@ func (a *automata) trim(w *work) {
 			mark(id)
 		}
 	}
-	pending := make([][]int32, n) // states that live once the key does
+	pending := make([][]int32, n) // by state: the states that are alive if it is
 	for len(queue) > 0 {
 		id := queue[len(queue)-1]
 		queue = queue[:len(queue)-1]
@@ -236,7 +237,7 @@ func (a *automata) trim(w *work) {
 		for _, r := range ruleOf[id] { // the rule can end
 			for _, w := range waits[r] {
 				if alive[w.to] {
-					mark(w.rule) // the state that calls
+					mark(w.rule) // the calling state
 				} else {
 					pending[w.to] = append(pending[w.to], w.rule)
 				}
@@ -250,10 +251,10 @@ func (a *automata) trim(w *work) {
 	}
 }
 
-// nullable says which states can reach their rule's end by calls alone that match nothing.
+// nullable says which states can reach the end of their rule without a byte.
 func (a *automata) nullable() []bool {
 	null := make([]bool, len(a.states))
-	look := map[int32][]int32{} // states to look at again once the key is nullable
+	look := map[int32][]int32{} // by state: the states to examine again once it is nullable
 	var queue []int32
 	for i := range a.states {
 		if a.states[i].accept {
@@ -277,10 +278,10 @@ func (a *automata) nullable() []bool {
 	return null
 }
 
-// leftRecursion is a rule that can call itself before a byte; -1: there is none.
+// leftRecursion is a rule that can call itself before any byte; -1: none.
 func (a *automata) leftRecursion(w *work) int {
 	null := a.nullable()
-	corners := make([][]int32, len(a.start)) // rules that a rule may begin with
+	corners := make([][]int32, len(a.start)) // by rule: the rules that it may begin with
 	for r, start := range a.start {
 		seen := map[int32]bool{start: true}
 		for stack := []int32{start}; len(stack) > 0; {
@@ -299,7 +300,7 @@ func (a *automata) leftRecursion(w *work) int {
 	const fresh, open, done = 0, 1, 2
 	mark := make([]uint8, len(a.start))
 	type frame struct{ rule, at int }
-	for r := range a.start { // depth first, without recursion: chains of rules may be long
+	for r := range a.start { // iterative depth-first search, as chains of rules may be long
 		if mark[r] != fresh {
 			continue
 		}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-// Grammar is a list of rules, of which the first is where a text begins.
+// Grammar is a list of rules. A text begins with the first one.
 type Grammar struct{ Rules []Rule }
 
-// Rule has a name for messages.
+// Rule is a rule; its name is used in messages.
 type Rule struct {
 	Name string
 	Expr Expr
@@ -17,34 +17,34 @@ type Rule struct {
 // Expr is a regular expression whose symbols are bytes, characters and rules.
 type Expr interface{ expr() }
 
-// The expressions.
+// Kinds of expressions.
 type (
 	// Literal is its bytes.
 	Literal string
-	// Class is one character of the ranges, in UTF-8. None: nothing matches.
+	// Class is one character of the ranges, in UTF-8. Without ranges, nothing matches.
 	Class []Range
-	// Seq is one after the other; none: the empty text.
+	// Seq is its expressions one after the other; without any, the empty text.
 	Seq []Expr
-	// Alt is one of them; none: nothing matches.
+	// Alt is one of its expressions; without any, nothing matches.
 	Alt []Expr
-	// Repeat is an expression Min to Max times; Max < 0: any number of times.
+	// Repeat is an expression repeated Min to Max times; Max < 0: without an upper bound.
 	Repeat struct {
 		Of       Expr
 		Min, Max int
 	}
-	// Ref is a rule, by its number.
+	// Ref is a rule, by its index.
 	Ref int
 	// Graph is an automaton, which begins at its first state.
 	Graph []GraphState
-	// OneToken is one token of the vocabulary, whatever it prints, or any but that one.
+	// OneToken is one token of the vocabulary, whatever its text, or any other token.
 	OneToken struct {
-		Name string // of a control token; "": the token ID
+		Name string // name of a control token; "": the token ID
 		ID   int32
 		Not  bool
 	}
 )
 
-// GraphState is a state of a Graph. The text may end at one that accepts.
+// GraphState is a state of a Graph. The text may end at an accepting one.
 type GraphState struct {
 	Edges  []GraphEdge
 	Accept bool
@@ -68,8 +68,8 @@ func (Ref) expr()      {}
 func (Graph) expr()    {}
 func (OneToken) expr() {}
 
-// Bytes that no text has: the first stands in front of the name of a control token, the
-// second in front of the number of any token.
+// Bytes that occur in no text: the first precedes the name of a control token, the second the id of any
+// token.
 const (
 	markerByte = 0xFF
 	idByte     = 0xFE
@@ -98,15 +98,15 @@ type Error struct {
 
 func (e *Error) Error() string { return e.Message }
 
-// Is says whether a grammar is too large, of ErrTooLarge.
+// Is says whether the error is ErrTooLarge.
 func (e *Error) Is(target error) bool { return target == ErrTooLarge && e.large }
 
-// ErrTooLarge is what errors of grammars are that take too much work.
+// ErrTooLarge is the error of grammars that take too much work.
 var ErrTooLarge = errors.New("the grammar is too large")
 
 func fail(format string, args ...any) *Error { return &Error{Message: fmt.Sprintf(format, args...)} }
 
-// Include adds the rules of another grammar and returns its first one.
+// Include appends the rules of another grammar and returns its first one.
 func (g *Grammar) Include(other *Grammar) Ref {
 	first := Ref(len(g.Rules))
 	for _, r := range other.Rules {
@@ -115,7 +115,7 @@ func (g *Grammar) Include(other *Grammar) Ref {
 	return first
 }
 
-// moved is an expression whose rules have numbers that are greater by some.
+// moved is an expression whose references are higher by a number.
 func moved(e Expr, by Ref) Expr {
 	switch e := e.(type) {
 	case Ref:

@@ -14,9 +14,9 @@ const (
 	maxTokenID = 1<<24 - 1
 )
 
-// ParseGBNF reads a grammar in llama.cpp's notation, GBNF. The text begins with the rule
-// root. Names in angle brackets are control tokens: <|end|>; <[7]> is the token 7, and
-// !<|end|> any but that one. Errors have the line and column.
+// ParseGBNF parses a grammar in llama.cpp's notation, GBNF. The text begins with the rule root. Names in
+// angle brackets are control tokens: <|end|>; <[7]> is token 7, and !<|end|> any token but that one. Errors
+// have the line and column.
 func ParseGBNF(source string) (*Grammar, error) {
 	if len(source) > maxSource {
 		return nil, fail("the grammar has %d bytes; at most %d are possible", len(source), maxSource)
@@ -46,18 +46,18 @@ func ParseGBNF(source string) (*Grammar, error) {
 	return &p.grammar, nil
 }
 
-// gbnf reads a text. After an error, it reads on without effect.
+// gbnf is the parser. After an error it continues without effect.
 type gbnf struct {
 	source  string
 	at      int
 	depth   int
 	grammar Grammar
 	rules   map[string]Ref
-	used    map[string]int // where a rule is named first
+	used    map[string]int // where a rule is used first
 	err     error
 }
 
-// fail notes the first error, at the present place, and goes to the end.
+// fail records the first error, at the current position, and skips to the end.
 func (p *gbnf) fail(format string, args ...any) error {
 	if p.err == nil {
 		before := p.source[:p.at]
@@ -77,7 +77,7 @@ func (p *gbnf) peek() byte {
 	return 0
 }
 
-// take goes on after a text, if it is next.
+// take consumes a text, if it is next.
 func (p *gbnf) take(text string) bool {
 	if strings.HasPrefix(p.source[p.at:], text) {
 		p.at += len(text)
@@ -86,7 +86,7 @@ func (p *gbnf) take(text string) bool {
 	return false
 }
 
-// space goes on after blanks and comments, and line breaks if they mean nothing.
+// space skips blanks and comments, and line breaks if these are insignificant.
 func (p *gbnf) space(lines bool) {
 	for p.at < len(p.source) {
 		switch c := p.peek(); {
@@ -104,7 +104,7 @@ func (p *gbnf) space(lines bool) {
 	}
 }
 
-// name reads the name of a rule.
+// name parses the name of a rule.
 func (p *gbnf) name() string {
 	rest := p.source[p.at:]
 	n := strings.IndexFunc(rest, func(r rune) bool {
@@ -121,7 +121,7 @@ func (p *gbnf) name() string {
 	return rest[:n]
 }
 
-// ref is the rule of a name.
+// ref is the rule with a name.
 func (p *gbnf) ref(name string, at int) Ref {
 	r, ok := p.rules[name]
 	if !ok {
@@ -131,7 +131,7 @@ func (p *gbnf) ref(name string, at int) Ref {
 	return r
 }
 
-// rule reads a rule: name ::= alternatives.
+// rule parses a rule: name ::= alternatives.
 func (p *gbnf) rule() {
 	start := p.at
 	r := p.ref(p.name(), start)
@@ -149,7 +149,7 @@ func (p *gbnf) rule() {
 	}
 }
 
-// alternatives reads sequences with | between them; nested, line breaks mean nothing.
+// alternatives parses sequences separated by |; if nested, line breaks are insignificant.
 func (p *gbnf) alternatives(nested bool) Expr {
 	list := Alt{p.sequence(nested)}
 	for p.take("|") {
@@ -176,7 +176,7 @@ func (p *gbnf) sequence(nested bool) Expr {
 	return list
 }
 
-// item reads what a repetition may follow; nil: there is none.
+// item parses an operand of a repetition; nil: there is none.
 func (p *gbnf) item() Expr {
 	start := p.at
 	switch c := p.peek(); {
@@ -207,8 +207,7 @@ func (p *gbnf) item() Expr {
 	return nil
 }
 
-// token reads a token: <name> of a control token, <[number]>, and either after ! for any
-// other token.
+// token parses a token: <name> for a control token, <[number]>, or either after ! for any other token.
 func (p *gbnf) token() Expr {
 	t := OneToken{Not: p.take("!")}
 	p.space(false)
@@ -231,7 +230,7 @@ func (p *gbnf) token() Expr {
 	return t
 }
 
-// repeated reads how often an item comes.
+// repeated parses the repetition of an item.
 func (p *gbnf) repeated(e Expr, start int) Expr {
 	for n := 0; p.err == nil; n++ {
 		if n > maxNesting {
@@ -253,7 +252,7 @@ func (p *gbnf) repeated(e Expr, start int) Expr {
 	return e
 }
 
-// times reads {n}, {n,} or {n,m}.
+// times parses {n}, {n,} or {n,m}.
 func (p *gbnf) times(e Expr) Expr {
 	r := Repeat{Of: e}
 	p.space(false)
@@ -291,7 +290,7 @@ func (p *gbnf) number(most int, message string) int {
 	return n
 }
 
-// quoted reads a text in quotes.
+// quoted parses a quoted text.
 func (p *gbnf) quoted() Expr {
 	p.at++
 	var text []byte
@@ -309,7 +308,7 @@ func (p *gbnf) quoted() Expr {
 	return nil
 }
 
-// class reads characters in brackets.
+// class parses a bracket expression.
 func (p *gbnf) class() Expr {
 	p.at++
 	not := p.take("^")
@@ -339,13 +338,13 @@ func (p *gbnf) class() Expr {
 	return nil
 }
 
-// escapes are characters after a backslash.
+// escapes is the characters after a backslash.
 var escapes = map[byte]rune{'n': '\n', 'r': '\r', 't': '\t', '\\': '\\', '"': '"', '[': '[', ']': ']', '-': '-', '^': '^', '/': '/', '.': '.'}
 
-// digits are how many hexadecimal digits follow a letter after a backslash.
+// digits is the number of hexadecimal digits after each escape letter.
 var digits = map[byte]int{'x': 2, 'u': 4, 'U': 8}
 
-// char reads a character, which may be escaped.
+// char parses a character, which may be escaped.
 func (p *gbnf) char() rune {
 	if p.peek() != '\\' {
 		r, n := utf8.DecodeRuneInString(p.source[p.at:])

@@ -2,29 +2,28 @@ package grammar
 
 import "slices"
 
-// stateMask is what may follow a state, whoever has called its rule.
+// stateMask is the tokens that may follow a state, for any caller of its rule.
 type stateMask struct {
-	// bits has the tokens that the rule allows, and those that end where it ends; ids
-	// has them if they are few.
+	// bits has the tokens that the rule allows, up to those that end exactly where the rule ends. If they are
+	// few, ids lists them instead.
 	bits []uint32
 	ids  []int32
-	// exits are nodes of the trie where the rule may end: what is after them depends on
-	// the caller.
+	// exits are the trie nodes at which the rule may end. What may come after them depends on the caller.
 	exits []int32
 }
 
-// fewIDs is up to how many tokens a stateMask is a list.
+// fewIDs is the most tokens of a stateMask that is a list.
 const fewIDs = 512
 
-// maxStateMasks is how many a grammar keeps of its own, and maxShared how many a vocabulary
-// keeps for all grammars.
+// maxStateMasks is how many masks a grammar caches, and maxShared how many a vocabulary caches for all
+// grammars.
 const (
 	maxStateMasks = 1 << 9
 	maxShared     = 1 << 11
 )
 
-// stateMask is that of a state, found by a walk through the trie. Of a rule without calls,
-// short tokens are found once for all grammars.
+// stateMask is the mask of a state, from a walk through the trie. For a rule without calls, the mask of short
+// tokens is shared by all grammars.
 func (c *Compiled) stateMask(id int32) *stateMask {
 	if m := c.masks[id]; m != nil {
 		return m
@@ -46,7 +45,7 @@ func (c *Compiled) keep(id int32, m *stateMask) {
 	c.masks[id] = m
 }
 
-// findMask walks through the trie from a state, after which is a hole.
+// findMask walks through the trie from a state followed by an unknown continuation.
 func (c *Compiled) findMask(id int32) *stateMask {
 	v, g := c.vocabulary, c.graph
 	m := &stateMask{}
@@ -64,7 +63,7 @@ func (c *Compiled) findMask(id int32) *stateMask {
 	return m
 }
 
-// set makes tokens those that are allowed.
+// set stores the allowed tokens.
 func (m *stateMask) set(v *Vocabulary, found []int32) {
 	if len(found) <= fewIDs {
 		m.ids = slices.Clone(found)
@@ -76,7 +75,7 @@ func (m *stateMask) set(v *Vocabulary, found []int32) {
 	}
 }
 
-// with is a mask of short tokens and one of long ones, of which the first is not changed.
+// with is the union of a mask of short tokens, which is not changed, and one of long ones.
 func (m *stateMask) with(v *Vocabulary, long *stateMask) *stateMask {
 	if len(long.ids) == 0 && long.bits == nil && len(long.exits) == 0 {
 		return m
@@ -102,10 +101,10 @@ func (m *stateMask) allow(v *Vocabulary, mask []uint32) {
 	}
 }
 
-// walkSteps is after how many nodes of the trie a walk counts its work.
+// walkSteps is the number of trie nodes after which a walk counts its work.
 const walkSteps = 1 << 12
 
-// walk calls f with the nodes of a part of the trie that may follow at, in order.
+// walk calls f in order with the nodes of a part of the trie that may follow at.
 func (c *Compiled) walk(first, end int32, at *node, f func(i int32, n *node)) {
 	trie, g := c.vocabulary.trie, c.graph
 	if first == end || at.stuck {
@@ -117,7 +116,7 @@ func (c *Compiled) walk(first, end int32, at *node, f func(i int32, n *node)) {
 	for i := first; i < end; {
 		t := &trie[i]
 		steps++
-		if steps == walkSteps { // counted in portions: a step into a known node is cheap
+		if steps == walkSteps { // counted in portions, as a step into a known node is cheap
 			g.spend(steps / 2)
 			steps = 0
 		}
@@ -142,11 +141,10 @@ func (c *Compiled) walk(first, end int32, at *node, f func(i int32, n *node)) {
 	g.spend(steps / 2)
 }
 
-// manyStates is how many states that nothing is known of yet make one walk for all of them
-// the better way.
+// manyStates is the number of states without a mask from which a single walk for all of them is faster.
 const manyStates = 16
 
-// maskOf is what may follow a closed node.
+// maskOf is the mask of a closed node.
 func (c *Compiled) maskOf(at *node) []uint32 {
 	v, g := c.vocabulary, c.graph
 	mask := make([]uint32, v.Words())
@@ -177,7 +175,7 @@ func (c *Compiled) maskOf(at *node) []uint32 {
 	return mask
 }
 
-// unknown is for how many of a node's states there is no mask yet.
+// unknown is the number of a node's states without a mask.
 func (c *Compiled) unknown(at *node) (n int) {
 	for _, e := range at.entries {
 		if e.state >= firstState && c.masks[e.state] == nil && c.ownRule(e.state) == nil {
@@ -187,9 +185,8 @@ func (c *Compiled) unknown(at *node) (n int) {
 	return n
 }
 
-// find is the mask of a closed node. Where a grammar can be read in so many ways that this
-// takes too long, it has only tokens of few bytes: each of them may follow, but not all that
-// may are there.
+// find computes the mask of a closed node. If the grammar is so ambiguous that this takes too long, the mask
+// has only short tokens: all of them are valid, but further valid tokens are missing.
 func (c *Compiled) find(at *node) (mask []uint32, err error) {
 	if err = c.graph.limited(func() { mask = c.maskOf(at) }); err != nil {
 		c.shallows++
@@ -203,7 +200,7 @@ func (c *Compiled) find(at *node) (mask []uint32, err error) {
 	return nil, at.nothing("no token of the model can follow")
 }
 
-// nothing is why no token follows a node.
+// nothing is the reason for which no token follows a node.
 func (n *node) nothing(why string) error {
 	if n.depth >= maxDepth {
 		return fail("%s: rules are nested more than %d deep", why, maxDepth)
@@ -211,7 +208,7 @@ func (n *node) nothing(why string) error {
 	return fail("%s what the grammar allows here", why)
 }
 
-// shallow is a mask of the tokens of as many bytes as there is time for.
+// shallow is a mask of the tokens up to a length for which the time suffices.
 func (c *Compiled) shallow(at *node) (mask []uint32, err error) {
 	defer func() { c.deepest = maxToken }()
 	for c.deepest = 1; c.deepest <= 4; c.deepest *= 4 {
@@ -235,7 +232,7 @@ func (c *Compiled) shallow(at *node) (mask []uint32, err error) {
 	return mask, nil
 }
 
-// ends allows the tokens that end a text where it may end.
+// ends allows the tokens that end a text if the text may end.
 func (c *Compiled) ends(mask []uint32, at *node) {
 	if at.end {
 		for _, id := range c.vocabulary.ends {

@@ -16,13 +16,13 @@ type Compiled struct {
 	masks    map[int32]*stateMask // of states
 	own      []*ownRule           // by rule
 	path     []*node              // memory of walk
-	deepest  int                  // trie nodes that walk looks at, by their depth
-	shallows int                  // how many masks were not finished
+	deepest  int                  // deepest trie nodes that walk examines
+	shallows int                  // number of incomplete masks
 	begin    []entry
 }
 
-// Compile checks a grammar and prepares it for a vocabulary. Its work is limited, and ends
-// when the context does. An *Error says what is wrong with the grammar.
+// Compile checks a grammar and prepares it for a vocabulary. Its work is limited, and ends with the context.
+// An *Error says what is wrong with the grammar.
 func Compile(ctx context.Context, g *Grammar, v *Vocabulary) (*Compiled, error) {
 	a, err := determine(ctx, g, v)
 	if err != nil {
@@ -40,7 +40,7 @@ func Compile(ctx context.Context, g *Grammar, v *Vocabulary) (*Compiled, error) 
 	return c, c.probe()
 }
 
-// Check says what is wrong with a grammar, whatever the vocabulary is. It has no tokens.
+// Check says what is wrong with a grammar, independent of a vocabulary.
 func Check(ctx context.Context, g *Grammar) error {
 	a, err := determine(ctx, g, nil)
 	if err != nil {
@@ -51,22 +51,21 @@ func Check(ctx context.Context, g *Grammar) error {
 	return c.probe()
 }
 
-// ruleOf is the rule that a state belongs to.
+// ruleOf is the rule of a state.
 func (c *Compiled) ruleOf(id int32) int {
 	start := c.graph.start
 	return sort.Search(len(start), func(i int) bool { return start[i] > id }) - 1
 }
 
-// Matcher follows one text. Mask and Known may be called by any goroutine; all else by one
-// at a time.
+// Matcher follows one text. Mask and Known are safe for concurrent use; the other methods are not.
 type Matcher struct {
 	c     *Compiled
 	at    *node
-	fixed []uint32 // of Unending: the only mask
+	fixed []uint32 // the only mask of Unending
 }
 
-// Unending allows any tokens but those that end a text, for what comes before a grammar.
-// Nobody tells it how the text goes on.
+// Unending returns a matcher that allows all tokens except those that end a text, for the text before a
+// grammar. Accept is not called on it.
 func (v *Vocabulary) Unending() *Matcher {
 	m := &Matcher{fixed: make([]uint32, v.Words())}
 	for id := range int32(v.size) {
@@ -81,20 +80,19 @@ func (v *Vocabulary) Unending() *Matcher {
 // ErrMismatch says that a text does not follow its grammar.
 var ErrMismatch = errors.New("the text does not follow the grammar")
 
-// NewMatcher is a matcher at the beginning of a text.
+// NewMatcher returns a matcher at the beginning of a text.
 func (c *Compiled) NewMatcher() *Matcher {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	m := &Matcher{c: c}
-	// Compile has done the same, so there is enough work left.
+	// Compile has done the same, so the work suffices.
 	if err := c.graph.limited(func() { m.at = c.graph.closure(c.begin) }); err != nil {
 		m.at = c.graph.dead
 	}
 	return m
 }
 
-// Accept goes on with a token. It fails with ErrMismatch if that is not allowed, and the
-// matcher stays where it is.
+// Accept advances by a token. If the token is not allowed, it returns ErrMismatch and does not advance.
 func (m *Matcher) Accept(id int32) error {
 	v := m.c.vocabulary
 	if id < 0 || int(id) >= v.size {
@@ -115,12 +113,12 @@ func (m *Matcher) Accept(id int32) error {
 	})
 }
 
-// AcceptText goes on with bytes, as Accept does.
+// AcceptText advances by bytes, as Accept does.
 func (m *Matcher) AcceptText(text []byte) error {
 	m.c.mu.Lock()
 	defer m.c.mu.Unlock()
 	start := m.at
-	for len(text) > 0 { // the limit is for a token, not for a long text
+	for len(text) > 0 { // the limit is meant for a token
 		n := min(len(text), acceptBytes)
 		if err := m.advance(func() *node { return m.c.graph.follow(m.at, text[:n]) }); err != nil {
 			m.at = start
@@ -131,10 +129,10 @@ func (m *Matcher) AcceptText(text []byte) error {
 	return nil
 }
 
-// acceptBytes is how many bytes AcceptText goes on with at once.
+// acceptBytes is the most bytes by which AcceptText advances at once.
 const acceptBytes = 32
 
-// advance goes on to a node, unless that is dead.
+// advance moves to a node, unless it is dead.
 func (m *Matcher) advance(to func() *node) error {
 	var at *node
 	err := m.c.graph.limited(func() { at = to() })
@@ -153,7 +151,7 @@ func (m *Matcher) CanEnd() bool { return m.at.end }
 // MustEnd says whether nothing may follow.
 func (m *Matcher) MustEnd() bool { return m.at.stuck }
 
-// Known is the mask if it is known already, else nil.
+// Known is the mask if it has been computed, else nil.
 func (m *Matcher) Known() []uint32 {
 	switch {
 	case m.fixed != nil:
@@ -165,8 +163,8 @@ func (m *Matcher) Known() []uint32 {
 	return m.at.mask
 }
 
-// Mask is the tokens that may come next, a bit each, the lowest of the first word for token
-// 0. Nobody may change it.
+// Mask is the tokens that may come next, one bit each; token 0 is the lowest bit of the first word. The
+// caller must not change it.
 func (m *Matcher) Mask() ([]uint32, error) {
 	if m.fixed != nil {
 		return m.fixed, nil

@@ -2,15 +2,14 @@ package grammar
 
 import "slices"
 
-// Limits on a grammar, beside its work.
+// Limits on a grammar, in addition to that on work.
 const (
 	maxRules  = 1 << 14
 	maxNFA    = 1 << 17 // nodes of the automaton of a rule
-	maxStates = 1 << 16 // of the deterministic ones of all rules
+	maxStates = 1 << 16 // states of the deterministic automata of all rules
 )
 
-// nfaNode is a place in the automaton of a rule: bytes or a rule lead to next, or nothing
-// leads to all of eps.
+// nfaNode is a node of a rule's automaton. Bytes or a rule lead to next, or empty edges lead to eps.
 type nfaNode struct {
 	kind   nfaKind
 	lo, hi byte
@@ -28,7 +27,7 @@ const (
 	nfaMatch
 )
 
-// nfa makes automata of expressions, from their ends to their beginnings.
+// nfa constructs automata of expressions, from their ends to their beginnings.
 type nfa struct {
 	*work
 	vocabulary *Vocabulary
@@ -44,7 +43,7 @@ func (n *nfa) add(node nfaNode) int32 {
 	return int32(len(n.nodes) - 1)
 }
 
-// compile returns where an expression begins that next follows.
+// compile returns the first node of an expression that is followed by next.
 func (n *nfa) compile(e Expr, next int32) int32 {
 	n.spend(1)
 	switch e := e.(type) {
@@ -81,7 +80,7 @@ func (n *nfa) compile(e Expr, next int32) int32 {
 	panic(stopped{fail("an expression of type %T", e)})
 }
 
-// class shares the ends of characters that end alike.
+// class shares the common suffixes of characters.
 func (n *nfa) class(c Class, next int32) int32 {
 	type tail struct {
 		span
@@ -150,8 +149,8 @@ func (n *nfa) graph(g Graph, next int32) int32 {
 	return first
 }
 
-// token makes nodes of a control token's name, or of the number of a token. Without a
-// vocabulary, all are there.
+// token makes nodes for a control token's name, or for a token's id. Without a vocabulary, every token
+// exists.
 func (n *nfa) token(t OneToken, next int32) int32 {
 	id, v := t.ID, n.vocabulary
 	if v != nil && t.Name != "" {
@@ -159,7 +158,7 @@ func (n *nfa) token(t OneToken, next int32) int32 {
 		if id, ok = v.names[t.Name]; !ok {
 			panic(stopped{fail("the control token %s is not in the model's vocabulary", t.Name)})
 		}
-		if text := v.bytes[id]; !t.Not && len(text) > 0 { // those that end texts have none
+		if text := v.bytes[id]; !t.Not && len(text) > 0 { // tokens that end texts have no text
 			return n.compile(Literal(text), next)
 		}
 	}
@@ -170,7 +169,7 @@ func (n *nfa) token(t OneToken, next int32) int32 {
 	if !t.Not {
 		return n.compile(Literal(path), next)
 	}
-	var starts []int32 // for each byte: another one, and whatever bytes after it
+	var starts []int32 // by byte: any other byte, and then any bytes
 	at := int32(-1)
 	for i := len(path) - 1; i > 0; i-- {
 		after := next
@@ -192,5 +191,5 @@ func (n *nfa) token(t OneToken, next int32) int32 {
 	return n.add(nfaNode{kind: nfaBytes, lo: idByte, hi: idByte, next: at})
 }
 
-// idPath is the bytes that stand for a token by its number.
+// idPath is the bytes that encode a token's id.
 func idPath(id int32) []byte { return []byte{idByte, byte(id >> 16), byte(id >> 8), byte(id)} }

@@ -6,48 +6,48 @@ import (
 	"slices"
 )
 
-// Limits on what a grammar's nodes take.
+// Limits on a grammar's nodes.
 const (
-	maxNodes = 1 << 14 // that are kept, with unions; beyond, all but those in use are made again
-	maxMasks = 1 << 7  // of nodes; as above
-	maxDepth = 1 << 10 // of rules within rules; deeper ones do not begin
-	maxWork  = 1 << 19 // states and nodes of the trie looked at for one mask: some milliseconds
+	maxNodes = 1 << 14 // nodes kept, unions included; beyond, all but the current ones are dropped
+	maxMasks = 1 << 7  // masks of nodes; as above
+	maxDepth = 1 << 10 // nesting of rules; deeper ones do not begin
+	maxWork  = 1 << 19 // states and trie nodes examined for one mask: some milliseconds
 )
 
-// errWork says that a grammar can be read in too many ways.
+// errWork says that a grammar is too ambiguous.
 var errWork error = &Error{"the grammar is too ambiguous, or its rules are nested too deep: to find the next tokens takes too long", true}
 
-// node is a set of states, each with the node that goes on when its rule has ended.
+// node is a set of states, each with the node that continues after its rule.
 type node struct {
 	id      uint64
-	entries []entry // in the order of their states, one of each
-	depth   int     // of rules within rules
-	closed  *node   // with the states that calls and ends lead to, without those that have no edges
-	// Of closed nodes:
-	end, hole bool    // stateEnd, stateHole are among the states
-	stuck     bool    // no byte follows
-	next      []*node // by class of bytes; nil: not known
+	entries []entry // sorted by state, without duplicates
+	depth   int     // nesting of rules
+	closed  *node   // closed under calls and ends of rules, without states that have no edges
+	// For closed nodes:
+	end, hole bool    // the states include stateEnd, stateHole
+	stuck     bool    // no byte can follow
+	next      []*node // by class of bytes; nil: unknown
 	mask      []uint32
 }
 
-// entry is a state with what goes on after its rule.
+// entry is a state with the node that continues after its rule.
 type entry struct {
 	state int32
 	below *node
 }
 
-// graph makes nodes. Equal ones are one, until too many are kept.
+// graph makes nodes. Equal nodes are shared until too many are kept.
 type graph struct {
 	*automata
 	classes   [256]uint8
-	class     int // how many there are
+	class     int // number of classes of bytes
 	known     map[string]*node
 	unions    map[[2]uint64]*node
 	made      uint64
 	masked    []*node
 	work      int
 	key       []byte
-	dead      *node // no state
+	dead      *node // the node without states
 	end, hole *node
 }
 
@@ -62,7 +62,7 @@ func newGraph(a *automata) *graph {
 	return g
 }
 
-// forget drops all nodes but those in use, and what is known of those.
+// forget drops all nodes except the current ones, and all results of these.
 func (g *graph) forget() {
 	g.forgetMasks()
 	kept := []*node{g.dead, g.end, g.hole}
@@ -86,7 +86,7 @@ func (g *graph) forgetMasks() {
 	g.masked = nil
 }
 
-// classify puts bytes into one class that no state tells apart.
+// classify computes classes of bytes that no state distinguishes.
 func (g *graph) classify() {
 	var bounds [257]bool
 	for i := range g.states {
@@ -103,14 +103,14 @@ func (g *graph) classify() {
 	g.class++
 }
 
-// spend counts work; too much of it ends what is under way.
+// spend counts work; beyond the limit it aborts the current computation.
 func (g *graph) spend(n int) {
 	if g.work -= n; g.work < 0 {
 		panic(errWork)
 	}
 }
 
-// limited runs f, with a limit on its work.
+// limited runs f with a limit on its work.
 func (g *graph) limited(f func()) (err error) {
 	defer func() {
 		if e := recover(); e == errWork {
@@ -130,13 +130,13 @@ func (g *graph) limited(f func()) (err error) {
 	return nil
 }
 
-// Work of a new node, and of each of its states, in steps through the trie.
+// Work of a new node, and of each of its states, in steps of the trie.
 const (
 	nodeWork  = 1 << 10
 	entryWork = 1 << 5
 )
 
-// keyOf is what equal nodes have in common, valid until the next call.
+// keyOf is the key of a node, valid until the next call.
 func (g *graph) keyOf(entries []entry) []byte {
 	g.key = g.key[:0]
 	for _, e := range entries {
@@ -146,7 +146,7 @@ func (g *graph) keyOf(entries []entry) []byte {
 	return g.key
 }
 
-// node is the one with the entries, which are in order.
+// node is the node with the entries, which must be sorted.
 func (g *graph) node(entries []entry) *node {
 	if n, ok := g.known[string(g.keyOf(entries))]; ok {
 		return n
@@ -161,7 +161,7 @@ func (g *graph) node(entries []entry) *node {
 	return n
 }
 
-// union is the states of both.
+// union is the node with the states of both.
 func (g *graph) union(a, b *node) *node {
 	switch {
 	case a == b || b == g.dead:
@@ -203,7 +203,7 @@ func (g *graph) close(n *node) *node {
 	return n.closed
 }
 
-// closure adds what calls and ends lead to.
+// closure adds the states that calls and ends of rules lead to.
 func (g *graph) closure(entries []entry) *node {
 	found := map[int32]*node{}
 	var queue []int32
@@ -292,7 +292,7 @@ func (g *graph) follow(n *node, text []byte) *node {
 	return n
 }
 
-// merge is the closed node of two closed nodes.
+// merge is the closed union of two closed nodes.
 func (g *graph) merge(a, b *node) *node {
 	switch {
 	case a == g.dead:

@@ -5,18 +5,18 @@ import (
 	"slices"
 )
 
-// ownRule is a rule without calls, whose states allow tokens whatever the grammar is. Its
-// table makes the walk through the whole trie a matter of one look-up for each byte.
+// ownRule is a rule without calls, whose states allow the same tokens in every grammar. With its table, the
+// walk through the trie takes one look-up per byte.
 type ownRule struct {
 	states []state
 	first  int32
-	tables []*[256]int32 // by state: where a byte leads, less first; -1: nowhere
-	used   []int32       // that have a table
+	tables []*[256]int32 // by state: the next state for each byte, minus first; -1: none
+	used   []int32       // states with a table
 	alike  *likeness     // nil: unknown
-	nonce  uint64        // of this rule
+	nonce  uint64        // identifies this rule
 }
 
-// newOwnRule is nil for a rule with calls.
+// newOwnRule returns nil for a rule with calls.
 func newOwnRule(states []state, first int32) *ownRule {
 	if slices.ContainsFunc(states, func(s state) bool { return len(s.calls) > 0 }) {
 		return nil
@@ -24,11 +24,11 @@ func newOwnRule(states []state, first int32) *ownRule {
 	return &ownRule{states: states, first: first, alike: newLikeness(states, first), nonce: rand.Uint64()}
 }
 
-// ownRule is that of a state, or nil.
+// ownRule is the ownRule of a state, or nil.
 func (c *Compiled) ownRule(id int32) *ownRule { return c.own[c.ruleOf(id)] }
 
-// key is the same for states of any grammars that allow the same tokens of up to shortBytes
-// bytes. Of a string with a limit on its length, these are all states far from its end.
+// key is equal for states of any grammars that allow the same tokens of up to shortBytes bytes. In a string
+// of limited length, these are all states far from its end.
 func (o *ownRule) key(id int32) uint64 {
 	if o.alike == nil {
 		return o.nonce ^ uint64(id-o.first)<<1 | 1
@@ -36,7 +36,7 @@ func (o *ownRule) key(id int32) uint64 {
 	return o.alike.key(id-o.first, rounds) &^ 1
 }
 
-// ownMask is that of a state of such a rule: what all grammars share, and long tokens.
+// ownMask is the mask of a state of such a rule: the shared mask of short tokens, and the long tokens.
 func (c *Compiled) ownMask(own *ownRule, id int32) *stateMask {
 	v, key := c.vocabulary, own.key(id)
 	v.mu.Lock()
@@ -55,7 +55,7 @@ func (c *Compiled) ownMask(own *ownRule, id int32) *stateMask {
 	return short.with(v, long)
 }
 
-// table is that of a state.
+// table is the table of a state.
 func (o *ownRule) table(at int32) *[256]int32 {
 	if o.tables[at] == nil {
 		t := new([256]int32)
@@ -107,7 +107,7 @@ func (c *Compiled) walkOwn(o *ownRule, id, first, end int32) *stateMask {
 		o.tables[at] = nil
 	}
 	o.used = o.used[:0]
-	c.graph.spend(steps / 4) // they are quick ones
+	c.graph.spend(steps / 4) // these steps are fast
 	m.set(v, found)
 	return m
 }

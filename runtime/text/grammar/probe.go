@@ -5,17 +5,17 @@ import (
 	"math/rand/v2"
 )
 
-// Limits on what probe looks at.
+// Limits of probe.
 const (
 	probes    = 4
-	probeWide = 24          // bytes of a text that is as ambiguous as can be
-	probeLong = 100         // bytes of a chance text
-	probeStep = maxWork / 4 // of one byte
-	probeWork = maxWork * 8 // of all
+	probeWide = 24          // bytes of a maximally ambiguous text
+	probeLong = 100         // bytes of a random text
+	probeStep = maxWork / 4 // for one byte
+	probeWork = maxWork * 8 // in total
 )
 
-// probe refuses a grammar of too many readings: it goes on with the byte after which most
-// states are possible, and then writes texts by chance.
+// probe refuses a grammar that is too ambiguous. It advances by the byte that leads to the most states, and
+// then by random texts.
 func (c *Compiled) probe() error {
 	rng := rand.New(rand.NewPCG(1, 2))
 	p := &prober{graph: c.graph, begin: c.begin, left: probeWork}
@@ -29,14 +29,14 @@ func (c *Compiled) probe() error {
 	return cmp.Or(refused, err)
 }
 
-// prober steps through a graph, each time with as much work as a mask has.
+// prober steps through a graph, with the work of one mask for each step.
 type prober struct {
 	*graph
 	begin []entry
 	left  int
 }
 
-// probed is a step whose work is limited.
+// probed is a step with limited work.
 func (p *prober) probed(at *node, b byte) (*node, error) {
 	p.work = maxWork
 	next := p.step(at, b)

@@ -6,18 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// size is what an expression matches, as far as repetitions want to know it.
+// size is what repetitions need to know of an expression's length.
 type size uint8
 
 const (
-	sizeNever size = iota // nothing at all
-	sizeEmpty             // the empty text alone
-	sizeMaybe             // the empty text and others, or a rule's
+	sizeNever size = iota // matches nothing
+	sizeEmpty             // only the empty text
+	sizeMaybe             // the empty text and others, or a rule
 	sizeSome              // at least a byte
 )
 
-// simplify returns an expression for the same texts that costs no more: a repetition of
-// the empty text is the empty text, and a class has each range once.
+// simplify returns an equivalent expression that is no larger: a repetition of the empty text becomes the
+// empty text, and a class has each range once.
 func (w *work) simplify(e Expr) (Expr, size) {
 	w.spend(1)
 	switch e := e.(type) {
@@ -108,7 +108,7 @@ func (w *work) graph(e Graph) Graph {
 	return out
 }
 
-// merged is the class with its ranges in order and apart.
+// merged is the class with sorted, disjoint ranges.
 func (c Class) merged() Class {
 	list := slices.Clone(c)
 	slices.SortFunc(list, func(a, b Range) int { return cmp.Compare(a.Lo, b.Lo) })
@@ -126,7 +126,7 @@ func (c Class) merged() Class {
 	return out
 }
 
-// Not is all other characters.
+// Not is the complement of a class.
 func (c Class) Not() Class {
 	var out Class
 	next := rune(0)

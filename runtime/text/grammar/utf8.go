@@ -5,8 +5,8 @@ import "unicode/utf8"
 // span is bytes from lo to hi, both included.
 type span struct{ lo, hi byte }
 
-// utf8Spans calls f with sequences of spans whose texts are the UTF-8 of the characters from
-// lo to hi, without surrogates.
+// utf8Spans calls f with sequences of spans that together match the UTF-8 encodings of the characters from lo
+// to hi, without surrogates.
 func utf8Spans(lo, hi rune, f func([]span)) {
 	const surrogates, after = 0xD800, 0xE000
 	lo, hi = max(lo, 0), min(hi, utf8.MaxRune)
@@ -19,14 +19,14 @@ func utf8Spans(lo, hi rune, f func([]span)) {
 	if lo > hi {
 		return
 	}
-	for _, last := range []rune{0x7F, 0x7FF, 0xFFFF} { // texts of one length
+	for _, last := range []rune{0x7F, 0x7FF, 0xFFFF} { // encodings of one length
 		if lo <= last && hi > last {
 			utf8Spans(lo, last, f)
 			utf8Spans(last+1, hi, f)
 			return
 		}
 	}
-	for bits := 6; bits <= 18 && hi > 0x7F; bits += 6 { // whole blocks of last bytes
+	for bits := 6; bits <= 18 && hi > 0x7F; bits += 6 { // whole blocks of final bytes
 		mask := rune(1)<<bits - 1
 		if lo&^mask == hi&^mask {
 			break

@@ -6,44 +6,44 @@ import (
 	"sync"
 )
 
-// Token is what a vocabulary says of one token.
+// Token describes one token of a vocabulary.
 type Token struct {
-	Bytes   []byte // that it prints, which need not be whole characters; of a control token its name
+	Bytes   []byte // its text, which need not be whole characters; for a control token its name
 	Control bool
-	End     bool // of a text
+	End     bool // it ends a text
 }
 
 // Vocabulary is the tokens of a model. It is safe for concurrent use.
 type Vocabulary struct {
 	size  int
 	trie  []trieNode
-	long  int32   // where the trie of tokens of more than shortBytes bytes begins, after that of all others
-	same  []int32 // by token: another one with the same bytes, or -1
+	long  int32   // index of the trie of tokens longer than shortBytes, after that of all others
+	same  []int32 // by token: another token with the same bytes, or -1
 	bytes [][]byte
 	ends  []int32
 	names map[string]int32 // of control tokens
-	depth int              // of the trie: bytes of the longest token
+	depth int              // of the trie: length of the longest token
 
 	mu     sync.Mutex
-	shared map[uint64]*stateMask // of states that are alike, in rules without calls: short tokens
+	shared map[uint64]*stateMask // masks of short tokens for equivalent states of rules without calls
 }
 
-// trieNode is a byte of some tokens, or of their numbers, in front of those that begin with the bytes up to it.
+// trieNode is a byte of tokens or of their ids. The nodes of a subtree are consecutive.
 type trieNode struct {
-	token int32 // that ends here, or -1
-	skip  int32 // the next one that does not begin so
+	token int32 // the token that ends here, or -1
+	skip  int32 // index after the subtree
 	depth uint16
 	b     byte
 }
 
-// shortBytes is up to how many bytes a token is a short one. Nearly all are: so what a
-// state allows is found out once for all states that are alike for as many bytes.
+// shortBytes is the greatest length of a short token. Nearly all tokens are short, so the mask of a state is
+// computed once for all states that are equivalent for this many bytes.
 const shortBytes = 16
 
-// maxToken is how long a token may be; longer ones are never allowed.
+// maxToken is the greatest length of a token; longer ones are never allowed.
 const maxToken = 1 << 12
 
-// NewVocabulary is a vocabulary of a given number of tokens.
+// NewVocabulary returns a vocabulary of size tokens.
 func NewVocabulary(size int, token func(id int32) Token) *Vocabulary {
 	v := &Vocabulary{size: size, same: make([]int32, size), bytes: make([][]byte, size), names: map[string]int32{}, shared: map[uint64]*stateMask{}}
 	var ids []int32
@@ -71,7 +71,7 @@ func NewVocabulary(size int, token func(id int32) Token) *Vocabulary {
 	return v
 }
 
-// build makes the tries of short and of long tokens, in the order of their bytes.
+// build makes the tries of short and of long tokens, sorted by bytes.
 func (v *Vocabulary) build(ids []int32) {
 	var short, long []int32
 	for _, id := range ids {
@@ -84,7 +84,7 @@ func (v *Vocabulary) build(ids []int32) {
 	b := &builder{Vocabulary: v}
 	marked, _ := slices.BinarySearchFunc(short, markerByte, func(id int32, b byte) int { return int(v.bytes[id][0]) - int(b) })
 	b.tokens(short[:marked])
-	b.numbers() // they stand between texts and control tokens
+	b.numbers() // sorted between texts and control tokens
 	b.tokens(short[marked:])
 	b.end()
 	v.long = int32(len(v.trie))
@@ -92,15 +92,15 @@ func (v *Vocabulary) build(ids []int32) {
 	b.end()
 }
 
-// builder adds texts to a trie, in their order.
+// builder adds sorted texts to a trie.
 type builder struct {
 	*Vocabulary
-	path   []int32 // nodes of the bytes of the text before
+	path   []int32 // nodes of the previous text
 	before []byte
 	id     int32
 }
 
-// tokens adds tokens in the order of their bytes.
+// tokens adds tokens sorted by their bytes.
 func (b *builder) tokens(ids []int32) {
 	for i, id := range ids {
 		if i > 0 && bytes.Equal(b.bytes[id], b.bytes[ids[i-1]]) {
@@ -118,7 +118,7 @@ func (b *builder) end() {
 	b.path, b.before = nil, nil
 }
 
-// numbers adds all tokens by their numbers.
+// numbers adds all tokens by their ids.
 func (b *builder) numbers() {
 	for id := range int32(b.size) {
 		b.add(idPath(id), id)
@@ -141,17 +141,17 @@ func (b *builder) add(text []byte, id int32) {
 	b.before, b.id = text, id
 }
 
-// leave notes where the tokens end that begin as nodes say.
+// leave sets the ends of the subtrees of nodes.
 func (v *Vocabulary) leave(path []int32) {
 	for _, at := range path {
 		v.trie[at].skip = int32(len(v.trie))
 	}
 }
 
-// Words is how long masks are.
+// Words is the length of masks.
 func (v *Vocabulary) Words() int { return (v.size + 31) / 32 }
 
-// allow sets the bits of a token, and of those with the same bytes.
+// allow sets the bits of a token and of all tokens with the same bytes.
 func (v *Vocabulary) allow(mask []uint32, id int32) {
 	for ; id >= 0; id = v.same[id] {
 		mask[id/32] |= 1 << (id % 32)
@@ -163,5 +163,5 @@ func Allows(mask []uint32, id int32) bool {
 	return id >= 0 && int(id/32) < len(mask) && mask[id/32]>>(id%32)&1 != 0
 }
 
-// Bytes is what a token prints; of a control token its name, after a byte that no text has.
+// Bytes is the text of a token; for a control token its name, after a byte that no text has.
 func (v *Vocabulary) Bytes(id int32) []byte { return v.bytes[id] }

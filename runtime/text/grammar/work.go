@@ -5,26 +5,26 @@ import (
 	"fmt"
 )
 
-// maxSteps is the work of one compilation: nodes, empty edges, ranges of characters, members
-// of sets, edges and calls. It takes about 50 ms of one core.
+// maxSteps is the limit on work of one compilation: nodes, empty edges, ranges of characters, members of
+// sets, edges and calls. It takes about 50 ms of one core.
 const maxSteps = 1 << 21
 
-// lookAfter is after how many steps a compilation looks whether its client has left.
+// lookAfter is the number of steps between two checks of the context.
 const lookAfter = 1 << 14
 
-// work counts the steps of a compilation. It ends it with a panic, which determine catches.
+// work counts the steps of a compilation. It ends the compilation with a panic, which determine recovers.
 type work struct {
 	ctx  context.Context
 	left int
-	look int    // what is left when the context is looked at next
-	rule string // that is being compiled
+	look int    // steps left at the next check of the context
+	rule string // the current rule
 }
 
 func newWork(ctx context.Context) *work {
 	return &work{ctx: ctx, left: maxSteps, look: maxSteps}
 }
 
-// stopped is why a compilation ended.
+// stopped is the reason for which a compilation ended.
 type stopped struct{ err error }
 
 func (w *work) spend(n int) {
@@ -46,7 +46,7 @@ func (w *work) tooLarge(format string, args ...any) {
 	panic(stopped{&Error{fmt.Sprintf("%v at the rule %s: %s", ErrTooLarge, w.rule, e.Message), true}})
 }
 
-// catch makes an error of what ended a compilation.
+// catch converts the panic that ended a compilation to an error.
 func catch(err *error) {
 	if e := recover(); e != nil {
 		s, ok := e.(stopped)

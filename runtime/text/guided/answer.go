@@ -10,30 +10,30 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// Rules are grammars for one vocabulary that a text follows. Where one is nil, anything may come.
+// Rules is the grammars for one vocabulary that a text follows. A nil grammar allows anything.
 type Rules struct {
-	Text      *grammar.Compiled // of the text, from where the thoughts end
-	Calls     *grammar.Compiled // of a call, from its marker on
+	Text      *grammar.Compiled // of the text after the thoughts
+	Calls     *grammar.Compiled // of a call, after its marker
 	AfterCall *grammar.Compiled // of what follows a call
-	Thoughts  *grammar.Matcher  // a text that does not end
+	Thoughts  *grammar.Matcher  // allows all tokens that do not end the text
 }
 
 // none says that the rules allow anything.
 func (r *Rules) none() bool { return r.Text == nil && r.Calls == nil }
 
-// Answer is where a text is in its rules. A nil Answer has none.
+// Answer is the position of a text in its rules. A nil Answer has no rules.
 type Answer struct {
 	rules     Rules
 	tokenizer *tokenizer.Tokenizer
-	parser    *output.Parser   // nil: all is text
+	parser    *output.Parser   // nil: everything is text
 	at        *grammar.Matcher // nil: anything may come
-	text      *grammar.Matcher // what at was before a call
-	calling   bool             // the model is at a call
+	text      *grammar.Matcher // at, before the current call
+	calling   bool             // the model is writing a call
 	broken    bool             // the text has left its rules
 	sampler   *Sampler
 }
 
-// NewAnswer is the beginning of a text, which the parser takes apart. It is nil without rules.
+// NewAnswer returns the beginning of a text that parser parses. It is nil without rules.
 func NewAnswer(t *tokenizer.Tokenizer, p *output.Parser, r Rules) *Answer {
 	if r.none() {
 		return nil
@@ -45,13 +45,13 @@ func NewAnswer(t *tokenizer.Tokenizer, p *output.Parser, r Rules) *Answer {
 	return a
 }
 
-// Sampler picks the tokens of the text as own does, of those that the rules allow.
+// Sampler returns a sampler that picks as own does, among the tokens that the rules allow.
 func (a *Answer) Sampler(own *sample.Sampler) *Sampler {
 	a.sampler = New(own, a.Guide)
 	return a.sampler
 }
 
-// Guide is what the next token follows. Thoughts follow nothing, but they may not end the answer.
+// Guide returns the grammar of the next token. Thoughts follow no grammar, but must not end the answer.
 func (a *Answer) Guide() *grammar.Matcher {
 	if a.at != nil && a.parser != nil && a.parser.Thinking() {
 		return a.rules.Thoughts
@@ -59,8 +59,8 @@ func (a *Answer) Guide() *grammar.Matcher {
 	return a.at
 }
 
-// Token goes on with a token that the parser has been given; false ends the text. thought says
-// whether it was picked as one of the thoughts; events, what it added, may be what follows these.
+// Token advances by a token that the parser has got; false ends the text. thought says whether the token was
+// picked as one of the thoughts. events is what the token has added, which may be text after the thoughts.
 func (a *Answer) Token(id int32, thought bool, events []output.Event) (more bool) {
 	switch {
 	case a == nil:
@@ -69,7 +69,7 @@ func (a *Answer) Token(id int32, thought bool, events []output.Event) (more bool
 	case thought:
 		a.leave(events)
 	case a.at.Accept(id) != nil:
-		if a.at.CanEnd() { // where ends of texts are forbidden
+		if a.at.CanEnd() { // if the grammar allows an end, or ends of texts are forbidden
 			return false
 		}
 		a.broken = true
@@ -78,7 +78,7 @@ func (a *Answer) Token(id int32, thought bool, events []output.Event) (more bool
 	return !a.broken && (a.at == nil || a.calling || !a.at.MustEnd())
 }
 
-// leave goes on with the text that came with the end of the thoughts.
+// leave advances by the text that came with the end of the thoughts.
 func (a *Answer) leave(events []output.Event) {
 	for _, e := range events {
 		if e.Kind == output.Content && a.at.AcceptText([]byte(e.Text)) != nil {
@@ -87,7 +87,7 @@ func (a *Answer) leave(events []output.Event) {
 	}
 }
 
-// Begun looks where the parser is: the rules of a call begin with it, and end with it.
+// Begun switches to the rules of a call when the parser is at one, and back.
 func (a *Answer) Begun() {
 	if a == nil || a.parser == nil {
 		return
@@ -98,7 +98,7 @@ func (a *Answer) Begun() {
 		return
 	case calling:
 		a.text, a.at = a.at, a.call(text)
-	case a.parser.Thinking(): // the text is still to come
+	case a.parser.Thinking(): // the text has not begun
 		a.at = a.text
 	case a.rules.AfterCall != nil:
 		a.at = a.rules.AfterCall.NewMatcher()
@@ -108,8 +108,8 @@ func (a *Answer) Begun() {
 	a.calling = calling
 }
 
-// call is a call of which some text is there. One that the format does not know follows
-// nothing, as it will be text.
+// call is the grammar of a call with some text. A call that the format does not recognise has none, as it
+// will become text.
 func (a *Answer) call(text string) *grammar.Matcher {
 	if a.rules.Calls == nil {
 		return nil
@@ -123,10 +123,10 @@ func (a *Answer) call(text string) *grammar.Matcher {
 	return m
 }
 
-// Calling says whether the model is at a call that follows rules.
+// Calling says whether the model is writing a call that follows rules.
 func (a *Answer) Calling() bool { return a != nil && a.calling && a.rules.Calls != nil && a.at != nil }
 
-// Err is an error if the text has left its rules, which masks do not allow.
+// Err is an error if the text has left its rules, which masks prevent.
 func (a *Answer) Err() error {
 	if a == nil || !a.broken {
 		return nil
@@ -134,7 +134,7 @@ func (a *Answer) Err() error {
 	return errors.New("the answer does not follow its grammar")
 }
 
-// Explain is why no token could follow, where none is the error of that.
+// Explain is the reason for which no token could follow, if none is the error for that.
 func (a *Answer) Explain(none error) error {
 	switch {
 	case a == nil:

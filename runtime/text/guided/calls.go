@@ -11,7 +11,7 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// Tool is what a grammar of calls has to know of a tool, as OpenAI's API declares it.
+// Tool is the declaration of a tool in OpenAI's format, as far as grammars of calls need it.
 type Tool struct {
 	Function struct {
 		Name       string          `json:"name"`
@@ -20,7 +20,7 @@ type Tool struct {
 	} `json:"function"`
 }
 
-// Writing makes expressions of a format of calls, for a vocabulary.
+// Writing returns the grammars of a format of calls, for a vocabulary.
 func Writing(f *output.Format, t *tokenizer.Tokenizer) output.Grammars {
 	return output.Grammars{Format: f, IsToken: func(marker string) bool {
 		id, ok := t.TokenID(marker)
@@ -28,9 +28,9 @@ func Writing(f *output.Format, t *tokenizer.Tokenizer) output.Grammars {
 	}}
 }
 
-// Calls is the grammar of calls of tools, from their markers on. The arguments follow the schemas: of a
-// strict tool exactly, of another as far as keywords are supported; passed is told of a keyword that
-// has no effect, and may be nil.
+// Calls is the grammar of tool calls, after their markers. Arguments follow their schemas: those of a strict
+// tool exactly, others as far as keywords are supported. passed is called with keywords that have no effect;
+// it may be nil.
 func Calls(ctx context.Context, w output.Grammars, tools []Tool, passed func(*schema.UnsupportedError)) (*grammar.Grammar, error) {
 	g := &grammar.Grammar{}
 	root := g.Add("root", nil)
@@ -46,8 +46,8 @@ func Calls(ctx context.Context, w output.Grammars, tools []Tool, passed func(*sc
 	return g, nil
 }
 
-// arguments is the grammar of a tool's arguments. One that is not strict takes any if its
-// schema cannot be read.
+// arguments is the grammar of a tool's arguments. A tool that is not strict allows any arguments if its
+// schema is invalid.
 func arguments(ctx context.Context, g *grammar.Grammar, w output.Grammars, t Tool, passed func(*schema.UnsupportedError)) (grammar.Expr, error) {
 	of := func(text []byte) (grammar.Expr, error) {
 		o := schema.Options{Lenient: !t.Function.Strict, Passed: passed}
@@ -66,14 +66,13 @@ func arguments(ctx context.Context, g *grammar.Grammar, w output.Grammars, t Too
 	return e, err
 }
 
-// OrCalls adds to a grammar that a text may be calls instead, as far as their markers.
+// OrCalls extends a grammar so that a text may be calls instead, up to their markers.
 func OrCalls(g *grammar.Grammar, w output.Grammars) {
 	content := g.Add("content", g.Rules[0].Expr)
 	g.Rules[0].Expr = grammar.Alt{content, w.Begins()}
 }
 
-// AfterCalls is the grammar of what follows a call in an answer that has a form: other calls,
-// but no text.
+// AfterCalls is the grammar after a call in an answer with a format: further calls, but no text.
 func AfterCalls(w output.Grammars) *grammar.Grammar {
 	return &grammar.Grammar{Rules: []grammar.Rule{{Name: "root", Expr: w.After()}}}
 }

@@ -1,4 +1,4 @@
-// Package guided makes a sampler pick only tokens that a grammar allows.
+// Package guided restricts a sampler to tokens that a grammar allows.
 package guided
 
 import (
@@ -8,20 +8,19 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// Guide is where the text is in its grammar; nil: anything may come next. Whoever gets the
-// tokens tells the matcher.
+// Guide returns the text's position in its grammar; nil: anything may come next. The receiver of the tokens
+// advances the matcher.
 type Guide func() *grammar.Matcher
 
-// Sampler is a sampler with a guide. It is an engine.Portable: a device picks in its place
-// when the mask is known in time. When it is not, it is found while the device runs, and
-// the host picks by the logits.
+// Sampler is a sampler with a guide. It is an engine.Portable: a device picks in its place if the mask is
+// known in time. Otherwise the mask is computed while the device runs, and the host picks by the logits.
 type Sampler struct {
 	*sample.Sampler
 	guide Guide
 	err   error
 }
 
-// New is a sampler that follows a guide.
+// New returns a sampler that follows a guide.
 func New(s *sample.Sampler, g Guide) *Sampler { return &Sampler{Sampler: s, guide: g} }
 
 // Next implements engine.Sampler.
@@ -41,7 +40,7 @@ func (s *Sampler) Sampling() *device.Sampling {
 	var mask []uint32
 	if m := s.guide(); m != nil {
 		if mask = m.Known(); mask == nil {
-			go func() { _, _ = m.Mask() }() // Next asks again, and has the error
+			go func() { _, _ = m.Mask() }() // Next asks again, and gets the error
 			return nil
 		}
 	}
@@ -49,14 +48,14 @@ func (s *Sampler) Sampling() *device.Sampling {
 	return s.Sampler.Sampling()
 }
 
-// Watches implements engine.Watching: the guide has seen only what was handed over.
+// Watches implements engine.Watching: the guide depends on tokens that were passed on.
 func (s *Sampler) Watches() {}
 
-// Err is why the guide could not go on; nil if it could.
+// Err is the reason for which the guide could not continue; nil: it could.
 func (s *Sampler) Err() error { return s.err }
 
-// Vocabulary is that of a tokenizer. Control tokens, and others that mark parts of a text,
-// are those that stand for nothing else; ends says which end a text.
+// Vocabulary is the vocabulary of a tokenizer. Tokens that mark parts of a text, such as control tokens,
+// stand for nothing else in it; ends says which tokens end a text.
 func Vocabulary(t *tokenizer.Tokenizer, ends func(id int32) bool) *grammar.Vocabulary {
 	return grammar.NewVocabulary(t.VocabSize(), func(id int32) grammar.Token {
 		token := grammar.Token{Bytes: t.TokenBytes(id), Control: t.IsMarker(id), End: ends(id)}

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// choice is how Next came to a token.
+// choice is how Next has picked a token.
 type choice struct {
-	drawn   bool    // of the chosen ids; else it was the best one
-	weighed bool    // by Sampler.weights; else by the logits less top, after the temperature
+	drawn   bool    // from the chosen ids; otherwise it was the best one
+	weighed bool    // by Sampler.weights; otherwise by the logits minus top, after the temperature
 	top     float32 // the best logit
 }
 
@@ -18,9 +18,9 @@ type Candidate struct {
 	P  float64
 }
 
-// Candidates returns the n likeliest tokens among those that the last call of Next drew from, the
-// likeliest first, equal ones by id; and the probability of the token id. All samplers have had
-// their effect on them. A token that was taken without a draw has probability 1.
+// Candidates returns the n most likely tokens of the distribution that the last Next drew from, after all
+// samplers: most likely first, equal ones by id. p is the probability of the token id. A token that was
+// picked without a draw has probability 1.
 func (s *Sampler) Candidates(id int32, n int) (p float64, best []Candidate) {
 	for _, c := range s.candidates(id) {
 		if c.ID == id {
@@ -34,7 +34,7 @@ func (s *Sampler) Candidates(id int32, n int) (p float64, best []Candidate) {
 	return p, best
 }
 
-// candidates are the tokens that have a part of the draw.
+// candidates is the tokens that could have been drawn.
 func (s *Sampler) candidates(id int32) []Candidate {
 	if !s.last.drawn {
 		return []Candidate{{id, 1}}

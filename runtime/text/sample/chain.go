@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// arranged returns the parameters without steps that the order leaves out, and the steps that
-// are to be done one by one. These are nil where filter and draw, and devices, do the same.
+// arranged returns the parameters without steps that the order leaves out, and the steps to be run one by
+// one. The list is nil if filter and draw, and devices, have the same effect.
 func (p Params) arranged() (Params, []Step) {
 	if p.Mirostat != 0 {
 		return p, []Step{StepTemperature}
@@ -24,7 +24,7 @@ func (p Params) arranged() (Params, []Step) {
 	return p.without(order), nil
 }
 
-// without switches plain steps off that an order does not have.
+// without switches off the plain steps that an order does not have.
 func (p Params) without(order []Step) Params {
 	lacks := func(s Step) bool { return !slices.Contains(order, s) }
 	off := Off()
@@ -40,7 +40,7 @@ func (p Params) without(order []Step) Params {
 	if lacks(StepMinP) {
 		p.MinP = off.MinP
 	}
-	if lacks(StepTemperature) && p.Temperature != 0 { // 0 picks the best, whatever the steps are
+	if lacks(StepTemperature) && p.Temperature != 0 { // temperature 0 picks the best, whatever the steps are
 		p.Temperature = 1
 	}
 	return p
@@ -69,7 +69,7 @@ func (p *Params) has(s Step) bool {
 	return p.Temperature != 1 || p.DynatempRange > 0
 }
 
-// plainly says whether filter and draw do a step.
+// plainly says whether filter and draw implement a step.
 func (p *Params) plainly(s Step) bool {
 	switch s {
 	case StepPenalties, StepTopK, StepTopP, StepMinP:
@@ -80,7 +80,7 @@ func (p *Params) plainly(s Step) bool {
 	return false
 }
 
-// doSteps do the steps of a chain. random is a number of the draw's that no other step has.
+// doSteps implements the steps of a chain. random is a random number of the draw that no other step uses.
 var doSteps = [...]func(s *Sampler, random uint64){
 	StepPenalties:   func(s *Sampler, _ uint64) { s.flush(); s.penalise() },
 	StepDRY:         func(s *Sampler, _ uint64) { s.flush(); s.dry.penalise(s.logits) },
@@ -93,8 +93,8 @@ var doSteps = [...]func(s *Sampler, random uint64){
 	StepTemperature: (*Sampler).warm,
 }
 
-// chain does the steps in their order, and draws. As in llama.cpp, tokens that cannot come
-// stay among the chosen ones until a step drops them.
+// chain runs the steps in their order, and draws. As in llama.cpp, impossible tokens stay among the chosen
+// ones until a step drops them.
 func (s *Sampler) chain(draw uint64) int32 {
 	if !s.narrow(draw) {
 		return -1
@@ -109,7 +109,7 @@ func (s *Sampler) chain(draw uint64) int32 {
 	return s.drawWeighed(u)
 }
 
-// narrow does the steps. False: no token is possible.
+// narrow runs the steps. False: no token is possible.
 func (s *Sampler) narrow(draw uint64) bool {
 	if argmax(s.logits) < 0 {
 		return false
@@ -117,14 +117,14 @@ func (s *Sampler) narrow(draw uint64) bool {
 	s.chosen, s.scale = s.all(s.chosen[:0]), 1
 	for i, step := range s.steps {
 		doSteps[step](s, random(mix(s.p.Seed^uint64(i+1)), draw))
-		if math.IsInf(float64(s.logits[s.best()]), -1) { // penalties were beyond all floats
+		if math.IsInf(float64(s.logits[s.best()]), -1) { // penalties exceeded all floats
 			return false
 		}
 	}
 	return true
 }
 
-// best is the chosen token of the largest logit, the first of equals.
+// best is the chosen token with the largest logit, the first of equal ones.
 func (s *Sampler) best() int32 {
 	best := s.chosen[0]
 	for _, id := range s.chosen { // in ascending order
@@ -135,12 +135,12 @@ func (s *Sampler) best() int32 {
 	return best
 }
 
-// below is the logarithm of a token's probability, less that of the best one.
+// below is the logarithm of a token's probability minus that of the best one.
 func (s *Sampler) below(id int32, top float32) float64 {
 	return float64((float64(s.logits[id]) - float64(top)) * s.scale)
 }
 
-// flush makes the scale a part of the logits, for a step that adds to them.
+// flush multiplies the logits by the scale, before a step that adds to them.
 func (s *Sampler) flush() {
 	if s.scale == 1 {
 		return
@@ -153,17 +153,17 @@ func (s *Sampler) flush() {
 	s.scale = 1
 }
 
-// heaviest is the weight of the best token of a chain: sums of 2^28 tokens fit 64 bits. Less
-// than 2^-36 of the best one weighs nothing.
+// heaviest is the weight of the best token of a chain, so that sums of 2^28 tokens fit 64 bits. Tokens below
+// 2^-36 of the best one weigh nothing.
 const heaviest = 1 << 36
 
-// weightOf is the weight of a chosen token where the best logit is top.
+// weightOf is the weight of a chosen token if the best logit is top.
 func (s *Sampler) weightOf(id int32, top float32) uint64 {
 	return uint64(wideExp(s.below(id, top)) * heaviest)
 }
 
-// weigh sets the weights of the chosen tokens, which are in proportion to their probabilities,
-// and returns their sum. Sums are exact in any order.
+// weigh sets the weights of the chosen tokens, proportional to their probabilities, and returns their sum.
+// Sums are exact in any order.
 func (s *Sampler) weigh() (total uint64) {
 	top := s.logits[s.best()]
 	s.weights = s.weights[:0]
@@ -186,11 +186,11 @@ func (s *Sampler) drawWeighed(u uint64) int32 {
 		}
 		left -= w
 	}
-	return -1 // not reached: the weights add up to total
+	return -1 // unreachable: the weights add up to total
 }
 
-// share compares weight/total with a part in units of 2^-32, without rounding: negative where
-// it is less, positive where it is more.
+// share compares weight/total with part (in units of 2^-32), without rounding: negative if less, positive if
+// greater.
 func share(weight, total, part uint64) int {
 	haveHi, haveLo := bits.Mul64(weight, 1<<32)
 	wantHi, wantLo := bits.Mul64(total, part)
@@ -206,8 +206,8 @@ func share(weight, total, part uint64) int {
 // part is a probability in units of 2^-32.
 func part(p float32) uint64 { return uint64(float64(p) * (1 << 32)) }
 
-// entropy is sum p (ln Z + x) = ln Z - mean, of probabilities e^x / Z: it returns the mean of
-// x and ln Z, for values x less the best one's.
+// entropy returns the mean of x and ln Z for probabilities e^x / Z, where x is a logit minus the best one.
+// The entropy is ln Z - mean.
 func (s *Sampler) entropy(top float32) (mean, logZ float64) {
 	var sum, moment float64
 	for _, id := range s.chosen {
@@ -220,7 +220,7 @@ func (s *Sampler) entropy(top float32) (mean, logZ float64) {
 	return moment / sum, wideLog(sum)
 }
 
-// warm divides by the temperature. It varies with the entropy where it has a range
+// warm divides by the temperature. If the temperature has a range, it varies with the entropy
 // (https://github.com/ggml-org/llama.cpp/pull/4972).
 func (s *Sampler) warm(uint64) {
 	t := float64(s.p.Temperature)

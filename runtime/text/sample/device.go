@@ -7,10 +7,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// Sampling is the sampler's state for a device that is to choose the next tokens
-// in its place; nil if the sampler has to choose the next one itself, as devices have not the
-// steps, or not this order of them, or as the text is too short to end. What the device has
-// chosen is told to the sampler by Skip and Accept, as if Next had returned it.
+// Sampling is the sampler's state for a device that picks the next tokens in its place. It is nil if only the
+// sampler can pick the next one: devices lack some steps, or this order of them, or the text may not end yet.
+// The sampler learns what the device has picked by Skip and Accept, as if Next had returned it.
 func (s *Sampler) Sampling() *device.Sampling {
 	if s.steps != nil || s.early(s.draws) {
 		return nil
@@ -40,14 +39,14 @@ func (s *Sampler) Sampling() *device.Sampling {
 	return d
 }
 
-// Skip counts a draw that was made elsewhere.
+// Skip counts a draw that a device has made.
 func (s *Sampler) Skip() { s.draws++ }
 
-// Picked is what a device picks by logits: the reference of the kernels of plan.Bundle.Pick.
+// Picked is the token that a device picks by logits: the reference of the kernels of plan.Bundle.Pick.
 func Picked(p *device.Pick, logits []float32) int32 {
 	s := &Sampler{
 		p: Params{
-			Temperature: p.InvTemperature, // whether it is 0
+			Temperature: p.InvTemperature, // only whether it is 0 matters
 			TopK:        int(p.TopK), TopP: 1, Seed: p.Seed,
 			RepeatPenalty: p.RepeatPenalty, PresencePenalty: p.PresencePenalty, FrequencyPenalty: p.FrequencyPenalty,
 		},
@@ -55,7 +54,7 @@ func Picked(p *device.Pick, logits []float32) int32 {
 	}
 	s.mask = p.Mask
 	if p.TopP != plan.SampleTopPOff {
-		s.p.TopP = 0 // it is on
+		s.p.TopP = 0 // top-p is on
 	}
 	for _, a := range p.Adjusts {
 		s.biases = append(s.biases, bias{int32(a.Token), a.Bias})

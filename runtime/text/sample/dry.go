@@ -9,14 +9,14 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// dry makes tokens less likely that go on with a repetition: the text ends as it did somewhere
-// before, and the token is what came there
-// (https://github.com/oobabooga/text-generation-webui/pull/5677). A nil dry does nothing.
+// dry lowers the logits of tokens that would continue a repetition: the end of the text occurred before, and
+// the token is what followed there (https://github.com/oobabooga/text-generation-webui/pull/5677). A nil dry
+// does nothing.
 type dry struct {
 	p        *Params
 	breakers breakers
-	text     []int32 // the last accepted tokens, and some more
-	z        []int32 // of a search
+	text     []int32 // the last accepted tokens, and some earlier ones
+	z        []int32 // result of search
 	repeats  map[int32]int32
 }
 
@@ -33,7 +33,7 @@ func newDRY(p *Params) (*dry, error) {
 	return d, nil
 }
 
-// limit is how many tokens are looked at.
+// limit is how many tokens are examined.
 func (d *dry) limit() int {
 	if d.p.DRYLastN < 0 {
 		return maxLastN
@@ -57,8 +57,8 @@ func (d *dry) clear() {
 	}
 }
 
-// penalise lowers the logits of tokens that go on with a repetition, by its length. What a
-// breaker begins or ends with is no part of one, and a token that is a breaker is left alone.
+// penalise lowers the logits of tokens that would continue a repetition, by its length. A repetition does not
+// extend over a sequence breaker, and tokens that are breakers are not penalised.
 func (d *dry) penalise(logits []float32) {
 	text := d.text[max(0, len(d.text)-d.limit()):]
 	if len(text) <= d.p.DRYAllowedLength {
@@ -72,7 +72,7 @@ func (d *dry) penalise(logits []float32) {
 	clear(d.repeats)
 	for k := 1; k < len(text); k++ {
 		if n := min(d.z[k], int32(longest)); int(n) >= d.p.DRYAllowedLength {
-			next := text[len(text)-k] // what came after the tokens that end k before the end
+			next := text[len(text)-k] // the token that followed k tokens before the end
 			d.repeats[next] = max(d.repeats[next], n)
 		}
 	}
@@ -87,14 +87,13 @@ func (d *dry) penalise(logits []float32) {
 	}
 }
 
-// search sets z[k], for k from 1 on, to how many tokens the text's end has in common with the
-// end of what is k tokens shorter: the Z-algorithm (Gusfield 1997, 1.3) on the text from its
-// end on, which looks at each token twice at the most.
+// search sets z[k], for k ≥ 1, to the length of the common suffix of the text and of the text without its
+// last k tokens: the Z-algorithm (Gusfield 1997, 1.3) on the reversed text, in linear time.
 func (d *dry) search(text []int32) {
 	n := len(text)
 	d.z = slices.Grow(d.z[:0], n)[:n]
 	at := func(i int) int32 { return text[n-1-i] }
-	left, right := 0, 0 // the match that goes farthest: from left to before right
+	left, right := 0, 0 // the match that extends farthest: [left, right)
 	for k := 1; k < n; k++ {
 		length := 0
 		if k < right {
@@ -110,25 +109,25 @@ func (d *dry) search(text []int32) {
 	}
 }
 
-// Vocabulary spells tokens, as a tokenizer.Tokenizer does.
+// Vocabulary gives the text of tokens, as a tokenizer.Tokenizer does.
 type Vocabulary interface {
 	TokenBytes(id int32) []byte
 	TokenText(id int32) string
 	Encode(text string, opts tokenizer.EncodeOptions) []int32
 }
 
-// breakers are texts at which repetitions end. A text is found where a token has all of it, or
-// where a token ends with its beginning and the tokens of the rest follow.
+// breakers is the sequence breakers. A breaker occurs where one token contains it, or where a token ends with
+// its beginning and the tokens of the rest follow.
 type breakers struct {
 	texts      []string
 	vocabulary Vocabulary
-	tails      map[int32][][]int32 // what has to follow a token; of those that were asked for
+	tails      map[int32][][]int32 // what has to follow a token; computed on demand
 }
 
-// maxTail is how many tokens of a breaker's rest are compared.
+// maxTail is the most tokens of a breaker's rest that are compared.
 const maxTail = 20
 
-// of is what has to follow a token for a breaker to be there; an empty tail: nothing.
+// of is what has to follow a token for a breaker to occur; an empty tail: nothing.
 func (b *breakers) of(id int32) [][]int32 {
 	if len(b.texts) == 0 {
 		return nil
@@ -158,13 +157,13 @@ func (b *breakers) of(id int32) [][]int32 {
 	return tails
 }
 
-// is says whether a token is a breaker by itself.
+// is says whether a token contains a breaker.
 func (b *breakers) is(id int32) bool {
 	return slices.ContainsFunc(b.of(id), func(tail []int32) bool { return len(tail) == 0 })
 }
 
-// last is how many tokens there are after the last breaker of a text, or in all of it. Of
-// several breakers that begin at one token the longest counts.
+// last is the number of tokens after the last breaker of a text, or in all of it. Of several breakers that
+// begin at the same token the longest counts.
 func (b *breakers) last(text []int32) int {
 	for after := range text {
 		at := len(text) - 1 - after

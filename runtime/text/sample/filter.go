@@ -34,11 +34,10 @@ func (s *Sampler) filter(top float32) {
 	slices.Sort(s.chosen)
 }
 
-// minP reports whether p(x) >= MinP * p(top), by their logits.
+// minP reports whether p(x) >= MinP * p(top), for the logits of two tokens.
 func (s *Sampler) minP(x, top float32) bool { return x-top >= s.logMinP }
 
-// popTopP moves the best ids from the heap until they have the part TopP of the
-// weight of all.
+// popTopP moves the best ids from the heap until they have the share TopP of the total weight.
 func (s *Sampler) popTopP(top float32) {
 	var total, sum uint64
 	for _, id := range s.heap {
@@ -54,7 +53,7 @@ func (s *Sampler) popTopP(top float32) {
 	}
 }
 
-// cutTopP does the same with the ids that top-k has chosen, best first.
+// cutTopP does the same with the ids chosen by top-k, best first.
 func (s *Sampler) cutTopP(top float32) {
 	if s.p.TopP == 1 {
 		return
@@ -87,7 +86,7 @@ func (s *Sampler) draw(top float32, u uint64) int32 {
 		}
 		left -= w
 	}
-	return -1 // not reached: the weights add up to total
+	return -1 // unreachable: the weights add up to total
 }
 
 // before orders ids by their keys, the lower id first among equals.
@@ -104,7 +103,7 @@ func (s *Sampler) all(list []int32) []int32 {
 	return list
 }
 
-// order makes a heap of some ids, with the one of the best key first.
+// order makes a heap of ids, with the largest key first.
 func (s *Sampler) order(keys []float32) {
 	s.keys = keys
 	for i := len(s.heap)/2 - 1; i >= 0; i-- {

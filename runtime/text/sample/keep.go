@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Steps of a chain that drop tokens. The chosen ones stay in ascending order.
+// Steps of a chain that drop tokens. The chosen ids stay in ascending order.
 
-// keepBest leaves the k tokens of the largest logits.
+// keepBest keeps the k tokens with the largest logits.
 func (s *Sampler) keepBest(k int) {
 	if k >= len(s.chosen) {
 		return
@@ -21,8 +21,8 @@ func (s *Sampler) keepBest(k int) {
 	slices.Sort(s.chosen)
 }
 
-// keepFirst leaves the tokens of the largest keys, up to the one after which they have
-// enough of the weight, by the sign of share; at least MinKeep.
+// keepFirst keeps the tokens with the largest keys, up to the one at which the kept weight reaches p (by the
+// sign of share), and at least MinKeep.
 func (s *Sampler) keepFirst(keys []float32, p float32, enough int) {
 	total, top := s.weigh(), s.logits[s.best()]
 	s.heap = append(s.heap[:0], s.chosen...)
@@ -39,12 +39,12 @@ func (s *Sampler) keepFirst(keys []float32, p float32, enough int) {
 	slices.Sort(s.chosen)
 }
 
-// keepTopP is top-p (Holtzman et al. 2020): the fewest likeliest tokens that have p together.
+// keepTopP is top-p (Holtzman et al. 2020): the fewest most likely tokens whose probabilities sum up to p.
 func (s *Sampler) keepTopP(uint64) { s.keepFirst(s.logits, s.p.TopP, 0) }
 
-// keepTypical is locally typical sampling (Meister et al. 2022): tokens whose surprise is
-// nearest to the entropy, the fewest that have more than p together. Of a logit x after the
-// best, -ln p - H is the mean of x less x.
+// keepTypical is locally typical sampling (Meister et al. 2022): the tokens whose surprise is nearest to the
+// entropy, the fewest whose probabilities exceed p in total. For a logit x minus the best one, -ln p - H =
+// mean of x - x.
 func (s *Sampler) keepTypical(uint64) {
 	top := s.logits[s.best()]
 	mean, _ := s.entropy(top)
@@ -55,7 +55,7 @@ func (s *Sampler) keepTypical(uint64) {
 	s.keepFirst(s.scores, s.p.TypicalP, 1)
 }
 
-// keepMinP leaves tokens that have at least the part MinP of the best one's probability.
+// keepMinP keeps tokens with at least MinP times the best token's probability.
 func (s *Sampler) keepMinP(uint64) {
 	top := s.logits[s.best()]
 	likely := func(id int32) bool { return s.below(id, top) >= float64(s.logMinP) }
@@ -72,8 +72,8 @@ func (s *Sampler) keepMinP(uint64) {
 	s.chosen = slices.DeleteFunc(s.chosen, func(id int32) bool { return !likely(id) })
 }
 
-// keepSigma makes tokens impossible whose logits are more than TopNSigma standard deviations
-// below the best one (Tang et al. 2024).
+// keepSigma forbids tokens whose logits are more than TopNSigma standard deviations below the best one (Tang
+// et al. 2024).
 func (s *Sampler) keepSigma(uint64) {
 	if len(s.chosen) < 2 {
 		return
@@ -87,7 +87,7 @@ func (s *Sampler) keepSigma(uint64) {
 	}
 }
 
-// spread is the largest logit, and the standard deviation of those that are possible.
+// spread is the largest logit, and the standard deviation of the possible ones.
 func (s *Sampler) spread() (top, deviation float64) {
 	top, n, sum := math.Inf(-1), 0.0, 0.0
 	for _, id := range s.chosen {
@@ -104,9 +104,8 @@ func (s *Sampler) spread() (top, deviation float64) {
 	return top, math.Sqrt(squares / n)
 }
 
-// excludeTop is XTC (https://github.com/oobabooga/text-generation-webui/pull/6335): with a
-// probability, all tokens of at least the threshold's probability are dropped, but for the least
-// likely of them. random decides whether.
+// excludeTop is XTC (https://github.com/oobabooga/text-generation-webui/pull/6335). With XTCProbability, it
+// drops all tokens of at least the threshold's probability except the least likely of them. random decides.
 func (s *Sampler) excludeTop(random uint64) {
 	if len(s.chosen) < 2 || float64(random>>11)/(1<<53) >= float64(s.p.XTCProbability) {
 		return
@@ -118,7 +117,7 @@ func (s *Sampler) excludeTop(random uint64) {
 	}
 	for i, id := range s.chosen {
 		if likely(i, id) {
-			if n++; last < 0 || s.logits[id] <= s.logits[last] { // of equals, the last
+			if n++; last < 0 || s.logits[id] <= s.logits[last] { // of equal ones, the last
 				last = id
 			}
 		}

@@ -2,18 +2,17 @@ package sample
 
 import "math"
 
-// Mirostat (Basu et al. 2021) keeps the surprise of the text's tokens near a target: a token's
-// surprise is how many bits it takes, and mu is the most that the next one may have. It
-// follows what was drawn, so it is a part of the sampler's state: choices are made one after
-// the other, also after guesses.
+// Mirostat (Basu et al. 2021) keeps the surprise of tokens near a target. A token's surprise is -log2 of its
+// probability, and mu bounds that of the next token. mu depends on earlier draws, so it is part of the
+// sampler's state, and draws are made one after the other, also with drafts.
 
-// mirostatTop is how many of the likeliest tokens version 1 estimates the vocabulary by.
+// mirostatTop is how many of the most likely tokens version 1 uses to estimate the distribution.
 const mirostatTop = 100
 
 // firstMu is mu before the first token.
 func (s *Sampler) firstMu() float64 { return float64(2 * float64(s.p.MirostatTau)) }
 
-// mirostat drops tokens that would surprise too much, draws, and learns.
+// mirostat drops tokens with too much surprise, draws, and updates mu.
 func (s *Sampler) mirostat(u uint64) int32 {
 	if s.p.Mirostat == 1 {
 		s.keepBest(s.zipf())
@@ -28,7 +27,7 @@ func (s *Sampler) mirostat(u uint64) int32 {
 	return id
 }
 
-// keepSurprise leaves tokens of at most mu bits, at least the best one: version 2.
+// keepSurprise keeps tokens of at most mu bits, and at least the best one: version 2.
 func (s *Sampler) keepSurprise() {
 	best := s.best()
 	top := s.logits[best]
@@ -44,8 +43,8 @@ func (s *Sampler) keepSurprise() {
 	}
 }
 
-// zipf is how many tokens version 1 leaves: it takes the likeliest ones for a Zipf distribution
-// of some exponent, and that many have mu bits of surprise.
+// zipf is how many tokens version 1 keeps: it fits a Zipf distribution to the most likely tokens, in which
+// that many tokens have at most mu bits.
 func (s *Sampler) zipf() int {
 	s.heap = append(s.heap[:0], s.chosen...)
 	s.order(s.logits)
@@ -62,11 +61,11 @@ func (s *Sampler) zipf() int {
 		squares += float64(t * t)
 		before = x
 	}
-	if squares == 0 { // there is one token
+	if squares == 0 { // a single token
 		return 1
 	}
 	exponent, n := products/squares, float64(len(s.logits))
-	// k to the power of the exponent is epsilon 2^mu / (1 - n^-epsilon), with its limit at 0.
+	// k^exponent = epsilon 2^mu / (1 - n^-epsilon), with its limit at epsilon = 0.
 	epsilon := exponent - 1
 	ratio := 1 / wideLog(n)
 	if math.Abs(epsilon) > 1e-6 {
@@ -76,7 +75,7 @@ func (s *Sampler) zipf() int {
 	switch {
 	case power <= 0:
 		return 1
-	case exponent == 0: // all are as likely
+	case exponent == 0: // all tokens are equally likely
 		return len(s.chosen)
 	}
 	return int(min(wideExp(power/exponent), float64(len(s.chosen))))

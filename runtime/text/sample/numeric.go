@@ -2,8 +2,8 @@ package sample
 
 import "math"
 
-// Constants of exp: log2(e), and ln(2) in two parts. The high part has 9 bits
-// after its leading zeros, so that its product with a small integer is exact.
+// Constants of exp: log2(e), and ln(2) in two parts. The high part has only 9 significant bits, so that its
+// product with a small integer is exact.
 const (
 	log2e = float32(1.44269504)
 	ln2Hi = float32(0.693359375)
@@ -13,9 +13,8 @@ const (
 // weightOne is the weight of the best token.
 const weightOne = 1 << 30
 
-// weight is exp(x) in units of 2^-30, rounded down, for x <= 0. It is the
-// integer in which probabilities are added: sums are exact in any order. Tokens
-// below 2^-30 of the best one weigh nothing. NaN cannot occur.
+// weight is exp(x) in units of 2^-30, rounded down, for x <= 0. Probabilities are added as these integers, so
+// sums are exact in any order. Tokens below 2^-30 of the best one weigh nothing. x is never NaN.
 func weight(x float32) uint64 { return uint64(exp(x) * weightOne) }
 
 // exp is e^x for x <= 0, to 2 units in the last place, and 0 below e^-80. The

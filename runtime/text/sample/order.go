@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Step is a step of how a token is picked, between bias and draw.
+// Step is a step of picking a token, between bias and draw.
 type Step uint8
 
-// The steps, in the order of llama.cpp's default chain.
+// Steps, in the order of llama.cpp's default chain.
 const (
 	StepPenalties Step = iota
 	StepDRY
@@ -22,21 +22,21 @@ const (
 	StepTemperature
 )
 
-// DefaultOrder is the order of the steps unless Params.Order is given.
+// DefaultOrder is the default of Params.Order.
 func DefaultOrder() []Step {
 	return []Step{StepPenalties, StepDRY, StepTopNSigma, StepTopK, StepTypicalP, StepTopP, StepMinP, StepXTC, StepTemperature}
 }
 
-// maxSteps is the greatest length of an order. A step may be there twice.
+// maxSteps is the greatest length of an order. A step may occur twice.
 const maxSteps = 64
 
-// stepName is what a step is called.
+// stepName is the names of a step.
 type stepName struct {
 	letter rune
 	names  []string
 }
 
-// stepNames are llama.cpp's names of the steps, those that it writes first, and its letters.
+// stepNames is llama.cpp's names of the steps, its preferred one first, and its letters.
 var stepNames = [...]stepName{
 	StepPenalties:   {'e', []string{"penalties"}},
 	StepDRY:         {'d', []string{"dry"}},
@@ -49,8 +49,8 @@ var stepNames = [...]stepName{
 	StepTemperature: {'t', []string{"temperature", "temp"}},
 }
 
-// absentNames and absentLetters are of steps of llama.cpp's that do nothing here. A client may
-// list them, as it may list any step that its own parameters switch off.
+// absentNames and absentLetters are llama.cpp's steps that are not implemented and ignored. Clients list them
+// along with steps that their parameters switch off.
 var absentNames = []string{"infill", "adaptive_p", "adaptive-p"}
 
 const absentLetters = "ia"
@@ -63,7 +63,7 @@ func (s Step) String() string {
 	return stepNames[s].names[0]
 }
 
-// ParseOrder reads an order of steps by their names. The order of no names has no step.
+// ParseOrder parses an order of steps by their names. An empty list has no step.
 func ParseOrder(names []string) ([]Step, error) {
 	order := []Step{}
 	for _, name := range names {
@@ -83,7 +83,7 @@ func ParseOrder(names []string) ([]Step, error) {
 
 var errManySteps = fmt.Errorf("more than %d samplers", maxSteps)
 
-// ParseLetters reads an order of steps by llama.cpp's letters: edskypmxt is the default.
+// ParseLetters parses an order of steps by llama.cpp's letters: edskypmxt is the default.
 func ParseLetters(letters string) ([]Step, error) {
 	order := []Step{}
 	for _, letter := range letters {
@@ -101,8 +101,8 @@ func ParseLetters(letters string) ([]Step, error) {
 	return order, nil
 }
 
-// ParseSequence reads an order of steps in llama.cpp's short form: letters, or names with
-// semicolons between them.
+// ParseSequence parses an order of steps in llama.cpp's short form: letters, or names separated by
+// semicolons.
 func ParseSequence(text string) ([]Step, error) {
 	if strings.Contains(text, ";") {
 		return ParseOrder(strings.FieldsFunc(text, func(r rune) bool { return r == ';' }))
@@ -110,7 +110,7 @@ func ParseSequence(text string) ([]Step, error) {
 	return ParseLetters(text)
 }
 
-// StepNames are the names of steps.
+// StepNames is the names of steps.
 func StepNames(order []Step) []string {
 	names := make([]string, len(order))
 	for i, s := range order {
@@ -119,7 +119,7 @@ func StepNames(order []Step) []string {
 	return names
 }
 
-// Letters are the letters of steps.
+// Letters is the letters of steps.
 func Letters(order []Step) string {
 	var out strings.Builder
 	for _, s := range order {

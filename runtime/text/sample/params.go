@@ -5,46 +5,46 @@ import (
 	"math"
 )
 
-// Params say how to sample. Off has the values that switch every step off. A device can pick
-// in the sampler's place unless a parameter of the second group has an effect, or Order changes
-// the order of the steps of the first.
+// Params is the parameters of sampling. Off switches every step off. A device can pick in the sampler's place
+// unless a parameter of the second group has an effect, or Order changes the order of the steps of the first
+// group.
 type Params struct {
-	Temperature      float32           // 0 = greedy, else minTemperature to maxTemperature
-	TopK             int               // keep the K best; 0 = off
-	TopP             float32           // keep the fewest best with this probability together; 1 = off
-	MinP             float32           // keep those with at least this part of the best one's probability; 0 = off
-	RepeatPenalty    float32           // divide positive logits of recent tokens, multiply negative ones; 1 = off
-	PresencePenalty  float32           // subtract from logits of recent tokens; 0 = off
-	FrequencyPenalty float32           // subtract for every recent occurrence; 0 = off
-	RepeatLastN      int               // how many accepted tokens are recent; -1 = all
+	Temperature      float32           // 0: greedy, else minTemperature to maxTemperature
+	TopK             int               // keep the K best tokens; 0: off
+	TopP             float32           // keep the fewest best tokens with this total probability; 1: off
+	MinP             float32           // keep tokens with at least this fraction of the best token's probability; 0: off
+	RepeatPenalty    float32           // divides positive logits of recent tokens, multiplies negative ones; 1: off
+	PresencePenalty  float32           // subtracted from logits of recent tokens; 0: off
+	FrequencyPenalty float32           // subtracted for every recent occurrence; 0: off
+	RepeatLastN      int               // number of accepted tokens that count as recent; -1: all
 	Seed             uint64            // of the random numbers
-	LogitBias        map[int32]float32 // add to logits by token id; -Inf forbids a token
+	LogitBias        map[int32]float32 // added to logits by token id; -Inf forbids a token
 
-	TypicalP         float32 // keep those whose surprise is nearest to its mean, with this probability together; 0 or 1 = off
-	TopNSigma        float32 // keep logits less than this number of standard deviations below the best; 0 or less = off
-	XTCProbability   float32 // how often XTC takes place; 0 = off
-	XTCThreshold     float32 // it drops all tokens of at least this probability but the least likely one; above 0.5 = off
-	DynatempRange    float32 // the temperature varies so much up and down, with the entropy; 0 = off
-	DynatempExponent float32 // of the part of the greatest entropy that there is; 1 = linear
-	DRYMultiplier    float32 // subtract this from a token that goes on with a repetition …
-	DRYBase          float32 // … times this to the power of the repetition's length, less the allowed one
-	DRYAllowedLength int     // tokens that may be repeated freely
-	DRYLastN         int     // how many accepted tokens are looked at; -1 = all, 0 = off
+	TypicalP         float32 // keep the tokens whose surprise is nearest to the entropy, with this total probability; 0 or 1: off
+	TopNSigma        float32 // keep logits less than this many standard deviations below the best one; 0 or less: off
+	XTCProbability   float32 // probability of XTC at each token; 0: off
+	XTCThreshold     float32 // XTC drops all tokens of at least this probability except the least likely one; above 0.5: off
+	DynatempRange    float32 // the temperature varies by up to this much, with the entropy; 0: off
+	DynatempExponent float32 // exponent of the normalised entropy; 1: linear
+	DRYMultiplier    float32 // subtracted from a token that continues a repetition …
+	DRYBase          float32 // … times this to the power of the repetition's length minus the allowed one
+	DRYAllowedLength int     // length of a repetition without a penalty, in tokens
+	DRYLastN         int     // number of accepted tokens that are examined; -1: all, 0: off
 	DRYBreakers      []string
-	Mirostat         int     // 1 or 2 pick by mirostat after the temperature, and no other step is done; 0 = off
-	MirostatTau      float32 // surprise aimed at, in bits
+	Mirostat         int     // version of mirostat, 1 or 2, which picks after the temperature in place of all other steps; 0: off
+	MirostatTau      float32 // target surprise, in bits
 	MirostatEta      float32 // rate of learning
-	MinKeep          int     // top-p, min-p, typical-p and XTC leave at least this number of tokens; 0 or 1 = one
-	Order            []Step  // of the steps; nil = DefaultOrder; a step that is not there is off
+	MinKeep          int     // top-p, min-p, typical-p and XTC keep at least this many tokens; 0 means 1
+	Order            []Step  // of the steps; nil: DefaultOrder; a step that is missing is off
 
-	MinTokens int     // of this number of first tokens none is one of Ends
+	MinTokens int     // none of the first tokens, up to this number, is one of Ends
 	Ends      []int32 // tokens that end the text
 
-	// Vocabulary spells tokens for DRYBreakers, texts at which a repetition ends.
+	// Vocabulary gives the texts of tokens, for DRYBreakers: texts at which a repetition ends.
 	Vocabulary Vocabulary
 }
 
-// The limits keep every intermediate value finite, and the work for a token bounded.
+// The limits keep all intermediate values finite, and the work per token bounded.
 const (
 	minTemperature = 1e-4
 	maxTemperature = 1e4
@@ -52,15 +52,14 @@ const (
 	maxScale       = 1e4 // of ranges, exponents, multipliers, bases and rates
 )
 
-// The most that Params.DRYBreakers may have. Of a longer text the beginning counts, as in
-// llama.cpp.
+// Limits on Params.DRYBreakers. Of a longer text only the beginning counts, as in llama.cpp.
 const (
 	MaxDRYBreakers = 64
 	maxBreaker     = 40 // bytes
 )
 
-// Off returns the parameters of plain greedy sampling. Parameters of steps that another one
-// switches on have llama.cpp's defaults.
+// Off returns the parameters of plain greedy sampling. Parameters that have an effect only with others have
+// llama.cpp's defaults.
 func Off() Params {
 	return Params{
 		TopP: 1, RepeatPenalty: 1, RepeatLastN: 64,
@@ -70,7 +69,7 @@ func Off() Params {
 	}
 }
 
-// EndsOf are the tokens of a vocabulary that end a text, for Params.Ends.
+// EndsOf lists the tokens of a vocabulary that end a text, for Params.Ends.
 func EndsOf(vocab int, ends func(id int32) bool) (ids []int32) {
 	for id := range int32(vocab) {
 		if ends(id) {
@@ -85,10 +84,10 @@ type limit struct {
 	name        string
 	value       any // int or float32
 	least, most float64
-	hint        string // about the range
+	hint        string // advice about the range
 }
 
-// check reports a value out of the range.
+// check fails for a value out of the range.
 func (l *limit) check() error {
 	var x float64
 	switch v := l.value.(type) {
@@ -147,7 +146,7 @@ func (p *Params) Check() error {
 	return p.checkTokens()
 }
 
-// leastBase is the least DRYBase: of 1, or, where it has no effect, of the zero value.
+// leastBase is the least DRYBase: 1, or 0 while it has no effect.
 func (p *Params) leastBase() float64 {
 	if p.DRYMultiplier == 0 {
 		return 0
@@ -155,7 +154,7 @@ func (p *Params) leastBase() float64 {
 	return 1
 }
 
-// checkTokens is Check of biases and steps.
+// checkTokens checks biases and steps.
 func (p *Params) checkTokens() error {
 	for id, bias := range p.LogitBias {
 		if id < 0 {

@@ -2,17 +2,17 @@ package sample
 
 import "math"
 
-// Functions of float64 that give the same bits on every platform, as those of package math may
-// not. A conversion after a product keeps the compiler from fusing it with a sum.
+// Functions of float64 that give the same bits on every platform, which package math does not guarantee. A
+// conversion after a product keeps the compiler from fusing it with a sum.
 
-// ln(2) in two parts. The high part has 32 bits, so that its product with a small integer
-// is exact.
+// ln(2) in two parts. The high part has 32 significant bits, so that its product with a small integer is
+// exact.
 const (
 	wideLn2Hi = 6.93147180369123816490e-01
 	wideLn2Lo = 1.90821492927058770002e-10
 )
 
-// taylor are the coefficients of e^x, from that of x^13 down to that of 1.
+// taylor is the coefficients of e^x, from x^13 down to 1.
 var taylor = [...]float64{
 	1. / 6227020800, 1. / 479001600, 1. / 39916800, 1. / 3628800, 1. / 362880, 1. / 40320, 1. / 5040,
 	1. / 720, 1. / 120, 1. / 24, 1. / 6, 1. / 2, 1, 1,
@@ -38,9 +38,9 @@ func wideExp(x float64) float64 {
 	return p * math.Float64frombits(uint64(int64(n)+1023)<<52)
 }
 
-// wideLog is the natural logarithm of a positive normal number, to about 1e-16 of it or of 1. Of
-// x = 2^k m with m around 1 it is k ln2 + 2 artanh((m-1)/(m+1)); the series has the terms that
-// are above 1e-17.
+// wideLog is the natural logarithm of a positive normal number, with an error of about 1e-16 (relative or
+// absolute). For x = 2^k m with m near 1 it is k ln2 + 2 artanh((m-1)/(m+1)); the series includes all terms
+// above 1e-17.
 func wideLog(x float64) float64 {
 	m, k := math.Frexp(x)
 	if m < math.Sqrt2/2 {

@@ -4,13 +4,13 @@ import "slices"
 
 // recent counts the last accepted tokens.
 type recent struct {
-	limit int     // how many tokens count; -1 = all
-	ring  []int32 // the last tokens, when there is a limit
-	next  int     // the oldest place of a full ring
+	limit int     // how many tokens count; -1: all
+	ring  []int32 // the last tokens, if there is a limit
+	next  int     // place of the oldest token in a full ring
 	seen  []occurrences
 }
 
-// occurrences is a token and how often it is among the recent ones.
+// occurrences is a token and how often it occurs among the recent ones.
 type occurrences struct{ id, count int32 }
 
 func (r *recent) add(id int32) {

@@ -4,19 +4,16 @@
 //
 //	logit bias and mask → penalties → top-k → top-p → min-p → temperature → draw
 //
-// so top-p and min-p look at the distribution before the temperature changes it.
-// Temperature 0 takes the best logit after bias and penalties; equal logits go to
-// the lowest id. Where another step is on (DRY, top-n-sigma, typical-p, XTC, dynamic
-// temperature), or Params.Order has them in another order, the sampler does step after step
-// by itself (chain.go); mirostat takes the place of all but bias and temperature.
+// so top-p and min-p see the distribution before the temperature changes it. Temperature 0 picks the best
+// logit after bias and penalties; of equal logits the lowest id. If another step is on (DRY, top-n-sigma,
+// typical-p, XTC, dynamic temperature), or Params.Order has another order, the steps run one by one
+// (chain.go). Mirostat replaces all steps except bias and temperature.
 //
-// The choice is a function of the logits, the parameters, the accepted tokens,
-// the seed and the number of the draw, with mirostat of the earlier choices too, and of
-// nothing else: every operation on
-// floats is one IEEE operation (no fused multiply-add, no library
-// function), the weights of tokens are integers whose sums do not depend on their
-// order, and the random numbers are a hash of seed and draw. A sampler on another
-// device that follows the same steps chooses the same tokens.
+// The choice is a function of only the logits, the parameters, the accepted tokens, the seed and the number
+// of the draw (with mirostat, of the earlier choices, too). Every operation on floats is a single IEEE
+// operation (no fused multiply-add, no library function), the weights of tokens are integers whose sums do
+// not depend on their order, and the random numbers are a hash of seed and draw. A device that follows the
+// same steps picks the same tokens.
 package sample
 
 import (
@@ -24,8 +21,8 @@ import (
 	"slices"
 )
 
-// smallest is the smallest magnitude of a logit but zero. It keeps differences of
-// logits from being denormal, which GPUs may take for zero.
+// smallest is the smallest magnitude of a non-zero logit. It keeps differences of logits from being denormal,
+// which GPUs may flush to zero.
 const smallest = 0x1p-100
 
 // bias is one entry of Params.LogitBias.
@@ -40,28 +37,27 @@ type Sampler struct {
 	biases []bias
 	recent recent
 	draws  uint64 // calls of Next since Reset
-	steps  []Step // to be done one by one; nil: filter and draw do all that have an effect
-	dry    *dry   // nil: it has no effect
+	steps  []Step // to be run one by one; nil: filter and draw have the same effect
+	dry    *dry   // nil: no effect
 	mu     float64
 
-	// Derived from p once, so that no step divides or takes a logarithm.
+	// Derived from p once, so that no step divides or computes a logarithm.
 	invTemperature, invRepeat, logMinP float32
 	topP                               uint64 // p.TopP in units of 2^-32
 
 	mask   []uint32  // of Allow
 	logits []float32 // after bias and penalties
-	keys   []float32 // by which ids are ranked: the logits, or the scores of typical-p
-	heap   []int32   // ids, the one of the largest key first
-	chosen []int32   // ids that are left
+	keys   []float32 // the ranking of ids: the logits, or the scores of typical-p
+	heap   []int32   // ids, largest key first
+	chosen []int32   // remaining ids
 
-	// Of a chain: the probability of a chosen token is in proportion to e to the power of its
-	// logit times scale.
+	// In a chain, the probability of a chosen token is proportional to exp(scale · logit).
 	scale   float64
 	scores  []float32
 	weights []uint64 // of the chosen ids
 	ends    []float32
 
-	last choice // of Next
+	last choice // how the last Next picked
 }
 
 // New checks the parameters and returns a Sampler without accepted tokens.
@@ -102,23 +98,21 @@ func (s *Sampler) Accept(id int32) {
 	s.dry.accept(id)
 }
 
-// Allow says which tokens Next may return from now on: a bit each, the lowest of the first
-// word for token 0. Tokens after the last word are not allowed; nil allows all.
+// Allow restricts the tokens that Next returns from now on: one bit per token, token 0 is the lowest bit of
+// the first word. Tokens after the last word are not allowed; nil allows all.
 func (s *Sampler) Allow(mask []uint32) { s.mask = mask }
 
-// Reset forgets the accepted tokens and starts the random numbers again.
+// Reset drops the accepted tokens and restarts the random numbers.
 func (s *Sampler) Reset() {
 	s.recent.clear()
 	s.dry.clear()
 	s.draws, s.mu = 0, s.firstMu()
 }
 
-// Next returns the id of the next token, and does not accept it. logits has one
-// value per token of the vocabulary and is not changed. NaN counts as -Inf, +Inf
-// as the largest float, and what lies within 2^-100 of zero as zero; the result is
-// -1 when no logit is above -Inf. Biases and accepted tokens outside the vocabulary
-// have no effect. After the first call
-// it allocates nothing as long as the vocabulary is the same.
+// Next returns the id of the next token, and does not accept it. logits has one value per token of the
+// vocabulary, and is not changed. NaN counts as -Inf, +Inf as the largest float, and numbers within 2^-100 of
+// zero as zero. The result is -1 if no logit is above -Inf. Biases and accepted tokens outside the vocabulary
+// have no effect. After the first call it does not allocate while the vocabulary's size stays the same.
 func (s *Sampler) Next(logits []float32) int32 {
 	draw := s.draws
 	s.draws++
@@ -144,8 +138,8 @@ func (s *Sampler) Next(logits []float32) int32 {
 	return s.draw(top, random(s.p.Seed, draw))
 }
 
-// plain says whether the next token is that of the largest logit, which then needs no copy
-// unless it is one that settle changes or that others may be changed to.
+// plain says whether the next token is simply the one with the largest logit. Then the logits need no copy,
+// unless the largest one is a value that settle changes.
 func (s *Sampler) plain() bool {
 	return s.p.Temperature == 0 && len(s.biases) == 0 && s.mask == nil && !s.p.penalises() && s.steps == nil && len(s.p.Ends) == 0
 }
@@ -166,7 +160,7 @@ func (s *Sampler) load(logits []float32) {
 	}
 }
 
-// forbid leaves only the tokens of the mask.
+// forbid keeps only the tokens of the mask.
 func (s *Sampler) forbid() {
 	never := float32(math.Inf(-1))
 	for i := 0; i < len(s.logits); i += 32 {
@@ -185,13 +179,13 @@ func (s *Sampler) forbid() {
 	}
 }
 
-// early says whether the draw is of one of the tokens that must not end the text.
+// early says whether the draw is one at which the text must not end.
 func (s *Sampler) early(draw uint64) bool {
 	return len(s.p.Ends) > 0 && draw < uint64(s.p.MinTokens)
 }
 
-// endLater forbids the ends of a text that is too short, unless nothing else is possible, as
-// where a grammar has come to its end.
+// endLater forbids the ends of a text that is too short, unless nothing else is possible, for instance at the
+// end of a grammar.
 func (s *Sampler) endLater(draw uint64) {
 	if !s.early(draw) {
 		return
@@ -206,7 +200,7 @@ func (s *Sampler) endLater(draw uint64) {
 	if argmax(s.logits) >= 0 {
 		return
 	}
-	for i := len(s.p.Ends) - 1; i >= 0; i-- { // backwards: an id may be there twice
+	for i := len(s.p.Ends) - 1; i >= 0; i-- { // backwards, as an id may occur twice
 		if id := s.p.Ends[i]; id >= 0 && int(id) < len(s.logits) {
 			s.logits[id] = s.ends[len(s.ends)-1]
 			s.ends = s.ends[:len(s.ends)-1]
@@ -234,7 +228,7 @@ func (s *Sampler) penalise() {
 	}
 }
 
-// settle gives a logit the value that it is compared by.
+// settle is a logit as it is compared.
 func settle(x float32) float32 {
 	switch {
 	case x != x:

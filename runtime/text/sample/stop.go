@@ -2,9 +2,8 @@ package sample
 
 import "strings"
 
-// Stopper watches a stream of text for stop strings. Text that could be the
-// beginning of one is held back, so that no part of a stop string is emitted.
-// What it emits does not depend on how the text is cut into pieces.
+// Stopper watches a stream of text for stop strings. It holds back text that could be the beginning of one,
+// so that no part of a stop string is emitted. The output does not depend on how the text is split.
 type Stopper struct {
 	stops   []string
 	held    string
@@ -22,9 +21,9 @@ func NewStopper(stops []string) *Stopper {
 	return s
 }
 
-// Push adds text and returns what can be emitted now, and whether a stop string
-// is complete; then the text before it is emitted and all later text is dropped.
-// Of several stop strings the one that is complete first counts.
+// Push adds text and returns the text that can be emitted now, and whether a stop string is complete. Then
+// the text before it is emitted, and all later text is dropped. Of several stop strings, the one that is
+// complete first counts.
 func (s *Stopper) Push(text string) (emit string, stopped bool) {
 	if s.matched != "" {
 		return "", true
@@ -39,7 +38,7 @@ func (s *Stopper) Push(text string) (emit string, stopped bool) {
 	return buffer[:len(buffer)-keep], false
 }
 
-// Flush returns the text that was held back, when no more will come.
+// Flush returns the text that was held back, at the end of the stream.
 func (s *Stopper) Flush() string {
 	held := s.held
 	s.held = ""

@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// A sym is a string that merges can produce: below the vocabulary's size it is
-// a token id, above it a string that is not a token.
+// A sym is a string that merges can produce: below the vocabulary's size a token id, above it a string that
+// is not a token.
 type sym = int32
 
-// merge is what two neighbouring symbols become, and how early.
+// merge is the result of merging two neighbouring symbols, and its rank.
 type merge struct {
 	rank   int32 // lower is earlier
 	result sym
@@ -17,20 +17,20 @@ type merge struct {
 
 // bpe holds the merges over the bytes, or characters, that the tokens stand for.
 type bpe struct {
-	tokens map[string]sym   // bytes of a token -> id; control tokens are not in it
+	tokens map[string]sym   // bytes of a token -> id, without control tokens
 	merges map[uint64]merge // pair -> merge
 	bytes  [256]sym         // symbol of a single byte
-	chars  map[rune]sym     // symbol of a character; nil: symbols are bytes at first
+	chars  map[rune]sym     // symbol of a character; nil: symbols begin as bytes
 	others []string         // bytes of the symbols that are not tokens
 	size   int              // of the vocabulary
-	// fallback is the token of a byte that no merge reached: its own, else
-	// <0xNN>, else the unknown token, else -1.
+	// fallback is the token of a byte that no merge has reached: the byte's own token, else <0xNN>, else the
+	// unknown token, else -1.
 	fallback [256]sym
 }
 
 func pair(left, right sym) uint64 { return uint64(uint32(left))<<32 | uint64(uint32(right)) }
 
-// newBPE reads tokens and merges; the vocabulary has been checked.
+// newBPE reads tokens and merges of a checked vocabulary.
 func newBPE(v *Vocab) (*bpe, error) {
 	b := &bpe{
 		tokens: make(map[string]sym, len(v.Tokens)),
@@ -57,7 +57,7 @@ func newBPE(v *Vocab) (*bpe, error) {
 			return nil, fmt.Errorf("tokenizer.ggml.merges[%d] is %.64q, expected two parts in the byte alphabet with one space between", rank, m)
 		}
 		key := pair(b.intern(left, others), b.intern(right, others))
-		if _, dup := b.merges[key]; !dup { // the first of equal merges counts
+		if _, dup := b.merges[key]; !dup { // of equal merges the first counts
 			b.merges[key] = merge{int32(rank), b.intern(left+right, others)}
 		}
 	}
@@ -72,7 +72,7 @@ func splitMerge(m string) (left, right string, ok bool) {
 	return left, right, found && okLeft && okRight && left != "" && right != ""
 }
 
-// intern returns the symbol of raw, making a new one if it is no token.
+// intern returns the symbol of raw, a new one if it is not a token.
 func (b *bpe) intern(raw string, others map[string]sym) sym {
 	if id, ok := b.tokens[raw]; ok {
 		return id
@@ -105,8 +105,8 @@ func (b *bpe) setBytes(v *Vocab) {
 	}
 }
 
-// merger merges one piece at a time: a linked list of symbols and a heap of the
-// merges that are possible now. n symbols take O(n log n).
+// merger merges one piece at a time: a linked list of symbols, and a heap of the currently possible merges. n
+// symbols take O(n log n).
 type merger struct {
 	syms       []sym // -1 = merged into its left neighbour
 	prev, next []int32
@@ -119,8 +119,8 @@ func (m *merger) encode(b *bpe, dst []int32, piece string) []int32 {
 	for len(m.heap) > 0 {
 		top := m.pop()
 		rank, at := int32(top>>32), int32(uint32(top))
-		// Entries are not removed when their symbols change; a stale one names a
-		// merge that its place does not offer any more.
+		// Entries are not removed when their symbols change. An outdated entry names a merge that is not
+		// possible at its place any more.
 		now, ok := m.mergeAt(b, at)
 		if !ok || now.rank != rank {
 			continue
@@ -135,7 +135,7 @@ func (m *merger) encode(b *bpe, dst []int32, piece string) []int32 {
 	return dst
 }
 
-// load starts a piece: one symbol per byte or character, and all merges of neighbours.
+// load begins a piece: one symbol per byte or character, and all merges of neighbours.
 func (m *merger) load(b *bpe, piece string) {
 	m.syms, m.prev, m.next, m.heap = m.syms[:0], m.prev[:0], m.next[:0], m.heap[:0]
 	if b.chars != nil {
@@ -217,8 +217,7 @@ func (m *merger) pop() uint64 {
 	return top
 }
 
-// appendTokens appends the token of a symbol, or byte by byte the tokens of one
-// that is not in the vocabulary.
+// appendTokens appends the token of a symbol; for a symbol outside the vocabulary, the tokens of its bytes.
 func (b *bpe) appendTokens(dst []int32, s sym) []int32 {
 	if int(s) < b.size {
 		return append(dst, s)

@@ -31,7 +31,7 @@ const (
 	clASCIILetter                   // [A-Za-z]
 )
 
-// classTables says which Unicode tables make up a class.
+// classTables is the Unicode tables of a class.
 var classTables = map[class][]*unicode.RangeTable{
 	clSpace:       {unicode.White_Space},
 	clLetter:      {unicode.L},
@@ -71,8 +71,8 @@ const casedLetters = "" +
 	"ↄⰀ-ⱻⱾ-ⳤⳫ-ⳮⳲⳳꙀ-ꙭꚀ-ꚛꜢ-ꝯꝱ-ꞇꞋ-ꞎꭰ-ꮿﬀ-ﬆﬓ-ﬗＡ-Ｚａ-ｚ" +
 	"𐐀-𐑏𐒰-𐓓𐓘-𐓻𐲀-𐲲𐳀-𐳲𑢠-𑣟𞤀-𞥃"
 
-// set is a bracket expression over classes: the union of bits, or with not its
-// complement, but nothing of except. The zero set matches nothing.
+// set is a bracket expression over classes: the union of bits, or if not is set its complement, without the
+// classes of except. The zero set matches nothing.
 type set struct {
 	bits, except class
 	not          bool
@@ -88,8 +88,8 @@ const (
 	pages    = (unicode.MaxRune + 1) / pageSize
 )
 
-// classTable looks up the classes of a character in two steps: a page of 256
-// characters, then the character in it. Pages without any class are shared.
+// classTable maps characters to their classes in two steps: a page of 256 characters, then the character in
+// it. Empty pages are shared.
 type classTable [pages]*[pageSize]class
 
 // classes is built once, on first use, from the tables above.

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// appendBytes appends what a token prints: the bytes of a normal token, the text
-// of a user-defined one, nothing for control, unknown and unused tokens and for
-// ids outside the vocabulary.
+// appendBytes appends the text of a token: the bytes of a normal token, the text of a user-defined one;
+// nothing for control, unknown and unused tokens and for ids outside the vocabulary.
 func (t *Tokenizer) appendBytes(dst []byte, id int32) []byte {
 	token := t.TokenText(id)
 	if token == "" {
@@ -30,8 +29,7 @@ func (t *Tokenizer) appendBytes(dst []byte, id int32) []byte {
 	return dst
 }
 
-// appendRaw appends the bytes that an entry stands for; characters outside the
-// byte alphabet stand for themselves.
+// appendRaw appends the bytes of an entry; characters outside the byte alphabet stand for themselves.
 func appendRaw(dst []byte, token string) []byte {
 	for _, r := range token {
 		if r < alphabetSize && byteOfChar[r] >= 0 {
@@ -43,11 +41,11 @@ func appendRaw(dst []byte, token string) []byte {
 	return dst
 }
 
-// TokenBytes is what a token prints, which need not be whole characters.
+// TokenBytes is the text of a token, which need not be whole characters.
 func (t *Tokenizer) TokenBytes(id int32) []byte { return t.appendBytes(nil, id) }
 
-// Decode returns the text of tokens, without control tokens. Bytes that are no
-// UTF-8 become U+FFFD, one each. The space that Encode puts before a text is left out.
+// Decode returns the text of tokens, without control tokens. Each byte that is not valid UTF-8 becomes
+// U+FFFD. The space that Encode puts before a text is removed.
 func (t *Tokenizer) Decode(ids []int32) string {
 	var b []byte
 	for _, id := range ids {
@@ -69,10 +67,9 @@ func validUTF8(b []byte) string {
 	return s.String()
 }
 
-// Stream decodes token by token. A character whose bytes are spread over several
-// tokens is held back until it is complete, so every returned string is valid
-// UTF-8 and all of them together are what Decode returns. A stream goes on with a text:
-// it keeps the space that Decode leaves out at the beginning of one.
+// Stream decodes token by token. It holds back a character whose bytes are spread over several tokens until
+// it is complete, so every returned string is valid UTF-8, and together they are what Decode returns. A
+// stream continues a text: it keeps the space that Decode removes at the beginning.
 type Stream struct {
 	t    *Tokenizer
 	held []byte

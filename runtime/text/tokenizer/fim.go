@@ -2,24 +2,23 @@ package tokenizer
 
 import "slices"
 
-// FIM are the control tokens by which a model fills in a middle; -1: there is none. All that
-// such a model needs are the first three.
+// FIM is the control tokens for filling in the middle of a text; -1: absent. The first three are necessary.
 type FIM struct {
-	Prefix, Suffix, Middle int32 // stand in front of the text before, of the text after, and of the answer
-	Repo, File             int32 // stand in front of a project's name, and of each file's
+	Prefix, Suffix, Middle int32 // before the preceding text, the following text, and the answer
+	Repo, File             int32 // before a project's name, and before each file's name
 	Pad                    int32
 }
 
 // Known says whether a model can fill in a middle.
 func (f FIM) Known() bool { return f.Prefix >= 0 && f.Suffix >= 0 && f.Middle >= 0 }
 
-// Ends says whether a token ends the answer of a model that fills in a middle.
+// Ends says whether a token ends an answer that fills in a middle.
 func (f FIM) Ends(id int32) bool {
 	return id >= 0 && slices.Contains([]int32{f.Prefix, f.Suffix, f.Middle, f.Repo, f.File, f.Pad}, id)
 }
 
-// fimRole is one of these tokens: the keys of a file that name it, the newer first, and what
-// it is called in families of models whose files do not.
+// fimRole is one of these tokens: the keys of a file that name it, newest first, and its names in models
+// whose files have no key.
 type fimRole struct {
 	at    func(*FIM) *int32
 	keys  []string
@@ -39,20 +38,20 @@ var fimRoles = []fimRole{
 	{func(f *FIM) *int32 { return &f.Pad }, []string{"fim_pad_token_id"}, []string{"<|fim_pad|>", "<fim-pad>", "<fim_pad>", "<PAD>"}},
 }
 
-// noFIM has none.
+// noFIM has no token.
 var noFIM = FIM{-1, -1, -1, -1, -1, -1}
 
-// FIM are the vocabulary's.
+// FIM is the fill-in-the-middle tokens of the vocabulary.
 func (t *Tokenizer) FIM() FIM { return t.fim }
 
-// findFIM takes the tokens that the file's keys name, else those of known names.
+// findFIM uses the tokens that the file's keys name, else those with known names.
 func (t *Tokenizer) findFIM() {
 	t.fim = t.vocab.FIM
 	for _, role := range fimRoles {
 		at := role.at(&t.fim)
 		for _, name := range role.names {
 			id, ok := t.ids[name]
-			if *at < 0 && ok && t.vocab.typeOf(int(id)) != TypeNormal { // plain text may spell one
+			if *at < 0 && ok && t.vocab.typeOf(int(id)) != TypeNormal { // plain text may contain a normal token's name
 				*at = id
 			}
 		}

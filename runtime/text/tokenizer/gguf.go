@@ -7,7 +7,7 @@ import (
 	"mla/runtime/gguf"
 )
 
-// FromGGUF builds the tokeniser that a model file describes.
+// FromGGUF builds the tokeniser of a model file.
 func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	v, err := ReadVocab(f)
 	if err != nil {
@@ -16,9 +16,8 @@ func FromGGUF(f *gguf.File) (*Tokenizer, error) {
 	return New(v)
 }
 
-// ReadVocab reads the tokenizer keys of a model file. Model, tokens and, by the model,
-// the pre-tokeniser and merges or the scores must be there; the ids become -1 when they
-// are not.
+// ReadVocab reads the tokenizer keys of a model file. The model, the tokens and, depending on the model, the
+// pre-tokeniser and merges or the scores are required. Missing ids are -1.
 func ReadVocab(f *gguf.File) (Vocab, error) {
 	r := reader{f: f}
 	v := Vocab{
@@ -31,7 +30,7 @@ func ReadVocab(f *gguf.File) (Vocab, error) {
 	if v.Model == modelSPM {
 		v.Scores = r.float32s("tokenizer.ggml.scores")
 		v.AddSpacePrefix = withDefault(&r, "tokenizer.ggml.add_space_prefix", true, f.Bool)
-		bos, eos, unk, addBOS = 1, 2, 0, true // as llama.cpp takes them
+		bos, eos, unk, addBOS = 1, 2, 0, true // llama.cpp's defaults
 	} else {
 		v.Pre = optional(&r, gguf.PreKey, f.String)
 		v.Merges = required(&r, "tokenizer.ggml.merges", f.Strings)
@@ -100,7 +99,7 @@ func required[T any](r *reader, key string, get func(string) (T, bool, error)) T
 	return value
 }
 
-// id reads an optional token id; def stands for a missing one.
+// id reads an optional token id; def is the result for a missing key.
 func (r *reader) id(key string, def int) int {
 	id, found := read(r, key, r.f.Uint)
 	switch {

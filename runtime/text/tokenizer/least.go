@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// reach is how many bytes a token may have that begins with two bytes, [first][second].
+// reach is the greatest length in bytes of a token that begins with two given bytes, [first][second].
 type reach [256][256]uint16
 
-// add notes that a token may spell some bytes.
+// add records a text of a token.
 func (r *reach) add(spelt []byte) {
 	if len(spelt) >= 2 {
 		at := &r[spelt[0]][spelt[1]]
@@ -16,8 +16,8 @@ func (r *reach) add(spelt []byte) {
 	}
 }
 
-// newReach looks at all tokens, as text may spell them: control tokens by their names, others
-// in the byte alphabet, or with spaces that SentencePiece marks, of which it adds the first.
+// newReach examines all tokens as they occur in text: control tokens by name, others decoded from the byte
+// alphabet or from SentencePiece's marked spaces.
 func (t *Tokenizer) newReach() *reach {
 	r := &reach{}
 	for _, token := range t.vocab.Tokens {
@@ -33,20 +33,20 @@ func (t *Tokenizer) newReach() *reach {
 	return r
 }
 
-// AtLeast is a number that the tokens of a text are at least. It is found without memory, and
-// much faster than they are; it does not count on once it is more than enough.
+// AtLeast is a lower bound of the number of tokens of a text. It needs no memory and is much faster than
+// encoding. It stops once the bound exceeds enough.
 //
-// Every token spells a run of the text's bytes. So n tokens reach no further than n steps, of
-// which each is the longest that any place reached before allows.
+// Every token covers a run of the text's bytes. So n tokens cover at most what n steps cover if each step is
+// the longest one possible from any position reached so far.
 func (t *Tokenizer) AtLeast(text string, opts EncodeOptions, enough int) int {
 	if opts.Escaped {
 		text = Unescape(text)
 	}
 	if t.vocab.Model == modelSPM && strings.Contains(text, spaceMark) {
-		return 0 // a mark in a text is as long as three spaces: nothing is known
+		return 0 // a marked space is as long as three bytes, so no bound is known
 	}
 	r := t.reach()
-	n, end, far := 0, 0, 0 // n tokens reach end; one more reaches far
+	n, end, far := 0, 0, 0 // n tokens cover up to end; one more covers up to far
 	for i := 0; i < len(text) && n <= enough; i++ {
 		far = max(far, i+1)
 		if i+1 < len(text) {
@@ -54,7 +54,7 @@ func (t *Tokenizer) AtLeast(text string, opts EncodeOptions, enough int) int {
 		}
 		switch {
 		case i < end:
-		case t.bpe.fallback[text[i]] < 0: // the byte may be left out
+		case t.bpe.fallback[text[i]] < 0: // the byte may be dropped
 			end = i + 1
 		default:
 			n, end = n+1, far

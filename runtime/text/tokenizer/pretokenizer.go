@@ -2,15 +2,14 @@ package tokenizer
 
 import "mla/runtime/gguf"
 
-// preTokenizer cuts text into the pieces that BPE works on. The passes are the
-// regular expressions of the model's tokeniser, each split by hand into
-// matchers: no regular expression engine runs, and time is linear in the text.
-// testdata/pretokenizers.json has the expressions, the tests compare with them.
+// preTokenizer splits text into the pieces that BPE works on. The passes are the regular expressions of the
+// model's tokeniser, translated by hand to matchers: no regular expression engine runs, and the time is
+// linear in the text. testdata/pretokenizers.json has the expressions, with which tests compare.
 type preTokenizer struct {
-	passes       []pass   // each splits the pieces that the one before left
-	ignoreMerges bool     // a piece that is a token of the vocabulary is not merged
-	addBOS       bool     // texts begin with BOS unless the file says otherwise
-	eog          []string // tokens that end a generation in addition to eogNames
+	passes       []pass   // each splits the pieces of the pass before
+	ignoreMerges bool     // a piece that is a token is not split further
+	addBOS       bool     // the default of add_bos_token
+	eog          []string // tokens that end a generation, beside eogNames
 }
 
 var (
@@ -19,9 +18,8 @@ var (
 	symbol           = notIn(clSpace | clLetter | clNumber)   // [^\s\p{L}\p{N}]
 )
 
-// preTokenizers are those of gguf.PreTokenizers. Where llama.cpp's expressions for a
-// name only come near those of the model, these are the model's: it was trained with
-// them.
+// preTokenizers is the pre-tokenisers of gguf.PreTokenizers. Where llama.cpp's expressions only approximate
+// the model's, these are the model's own, with which it was trained.
 var preTokenizers = map[string]preTokenizer{
 	"deepseek-llm": {
 		passes: []pass{
@@ -54,11 +52,12 @@ var preTokenizers = map[string]preTokenizer{
 	},
 	"glm4": {
 		passes: []pass{likeGLM(3)},
-		// GLM ends its turn by opening the user's or the tool's.
+		// GLM ends its turn with the token that begins the user's or the tool's turn.
 		eog: []string{"<|user|>", "<|observation|>"},
 	},
 	"qwen2": {passes: []pass{likeGLM(1)}},
-	// The expression of Ling ends a run of line breaks with one, not with several, after any space: the same pieces.
+	// Ling's expression ends a run of line breaks with one instead of several, after any space: the pieces
+	// are the same.
 	"bailingmoe2": {passes: []pass{likeGLM(1)}},
 	"deepseek-v3": {
 		passes: []pass{
@@ -126,7 +125,7 @@ var preTokenizers = map[string]preTokenizer{
 	},
 }
 
-// Words by case, with and without English contractions, and outside Chinese characters.
+// Words split by case, with and without English contractions, and without Chinese characters.
 var (
 	uncontracted = cased{lead: notWordOrNewline, upper: in(clUpperish), lower: in(clLowerish)}
 	contracted   = cased{lead: notWordOrNewline, upper: in(clUpperish), lower: in(clLowerish), suffix: true}
@@ -134,7 +133,7 @@ var (
 		upper: set{bits: clUpperish, except: clHan}, lower: set{bits: clLowerish, except: clHan}}
 )
 
-// likeGLM is the pass of glm4, with a given number of digits at most in a piece.
+// likeGLM is the pass of glm4 with a maximum number of digits per piece.
 func likeGLM(digits int) pass {
 	return firstOf{
 		contraction{},
@@ -146,7 +145,7 @@ func likeGLM(digits int) pass {
 	}
 }
 
-// preTokenizerNamed returns what a value of tokenizer.ggml.pre names.
+// preTokenizerNamed returns the pre-tokeniser that a value of tokenizer.ggml.pre names.
 func preTokenizerNamed(value string) (preTokenizer, error) {
 	name, err := gguf.PreTokenizer(value)
 	return preTokenizers[name], err

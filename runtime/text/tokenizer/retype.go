@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// retyped returns v with the token types that its tokens' names call for. Some files have no
-// types, or call every token normal. As in llama.cpp:
+// retyped returns v with corrected token types. Some files have no types, or mark every token as normal. As
+// in llama.cpp:
 //   - a token of SentencePiece that is written as a byte, <0x0A>, is that byte;
 //   - a token whose name ends a generation, such as <|endoftext|>, is a control token.
 //
-// </s> is left alone where the file has types: it is HTML as well, and such vocabularies
-// call it normal on purpose. The lists of v must have one length.
+// </s> is not changed if the file has types: it occurs in HTML, too, and such vocabularies mark it as normal
+// on purpose. The lists of v must have equal lengths.
 func retyped(v Vocab, ends []string) Vocab {
 	types := make([]int32, len(v.Tokens))
 	copy(types, v.Types)

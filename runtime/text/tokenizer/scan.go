@@ -1,7 +1,7 @@
 package tokenizer
 
-// text is a string cut into characters, each with its classes. Invalid bytes
-// count as one character U+FFFD each, of no class.
+// text is a string split into characters, each with its classes. Each invalid byte counts as one character
+// U+FFFD without a class.
 type text struct {
 	runes   []rune
 	classes []class
@@ -28,10 +28,9 @@ func (t *text) run(s set, i, end int) int {
 	return i
 }
 
-// A matcher is one alternative of a regular expression. match returns where
-// the match that starts at character i ends, or -1; end is the end of the
-// piece, beyond which nothing is looked at. The time of a match, failed or not,
-// must be such that a pass over a piece stays linear.
+// A matcher is one alternative of a regular expression. match returns the end of a match that begins at
+// character i, or -1; end is the end of the piece, beyond which it must not look. The time of a match, failed
+// or not, must keep a pass over a piece linear.
 type matcher interface {
 	match(t *text, i, end int) int
 }
@@ -89,9 +88,8 @@ func (newlines) match(t *text, i, end int) int {
 	return last
 }
 
-// spaces is `\s+(?!\S)|\s+`: a run of white space without its last character
-// when something follows, so that this character can lead the next word; but a
-// single one is taken all the same.
+// spaces is `\s+(?!\S)|\s+`: a run of white space without its last character if something follows, so that
+// the last one can lead the next word. A single character is taken in any case.
 type spaces struct{}
 
 func (spaces) match(t *text, i, end int) int {
@@ -145,9 +143,8 @@ type scanner struct {
 	ends, former []int // ends of the pieces, in characters, after this pass and the one before
 }
 
-// split cuts s into pieces and returns their ends as byte offsets. Each pass
-// cuts the pieces that the pass before left, matches and gaps alike. The result
-// is valid until the next call.
+// split splits s into pieces and returns their ends as byte offsets. Each pass splits the pieces of the
+// previous one into matches and the gaps between them. The result is valid until the next call.
 func (sc *scanner) split(s string, passes []pass) []int {
 	t := &sc.text
 	t.read(s)

@@ -32,8 +32,8 @@ func (s *specials) add(token string, id int32) {
 	s.ids[node] = id
 }
 
-// find returns the first special token in text, the longest one at its place;
-// from is len(text) when there is none.
+// find returns the first special token in text, the longest one at its position; from is len(text) if there
+// is none.
 func (s *specials) find(text string) (from, to int, id int32) {
 	for from = range len(text) {
 		if !s.first[text[from]] {
@@ -62,8 +62,8 @@ func (s *specials) longest(text string, from int) (to int, id int32) {
 	return to, id
 }
 
-// IsMarker says whether a token marks a part of a text rather than being its characters:
-// one that prints nothing, or a user-defined one in angle or square brackets.
+// IsMarker says whether a token marks a part of a text instead of being text: a token that prints nothing, or
+// a user-defined one in angle or square brackets.
 func (t *Tokenizer) IsMarker(id int32) bool {
 	text := t.TokenText(id)
 	if text == "" {

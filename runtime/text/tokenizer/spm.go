@@ -7,15 +7,14 @@ import (
 	"unicode/utf8"
 )
 
-// SentencePiece's tokeniser is like BPE but for three things: symbols are characters at
-// first, two neighbours merge if what they spell is a token, the one of the highest
-// score first, and a space is U+2581, of which one stands before every text.
+// SentencePiece's tokeniser differs from BPE in three points: symbols begin as characters; two neighbours
+// merge if they form a token, the one with the highest score first; and a space is U+2581, which also
+// precedes every text.
 
-// spaceMark is how vocabularies of SentencePiece write a space.
+// spaceMark is a space in vocabularies of SentencePiece.
 const spaceMark = "\u2581"
 
-// newSPM makes the merges of a vocabulary of SentencePiece: every way to cut a token in
-// two. The vocabulary has been checked.
+// newSPM makes the merges of a checked SentencePiece vocabulary: every way to split a token in two.
 func newSPM(v *Vocab) *bpe {
 	b := &bpe{tokens: make(map[string]sym, len(v.Tokens)), chars: map[rune]sym{}, size: len(v.Tokens)}
 	var plain []sym
@@ -56,7 +55,7 @@ func newSPM(v *Vocab) *bpe {
 	return b
 }
 
-// ranks orders tokens by score, the highest first; equal scores are one rank.
+// ranks orders tokens by score, highest first; equal scores have the same rank.
 func ranks(v *Vocab, ids []sym) map[sym]int32 {
 	sorted := slices.Clone(ids)
 	slices.SortStableFunc(sorted, func(a, b sym) int { return cmp.Compare(v.Scores[b], v.Scores[a]) })
@@ -71,8 +70,7 @@ func ranks(v *Vocab, ids []sym) map[sym]int32 {
 	return ranks
 }
 
-// symbol is what a string can be before merges reach the token that it is part of: a
-// token itself, or one character.
+// symbol is a symbol that may occur before a token is complete: a token, or a single character.
 func (b *bpe) symbol(s string) (sym, bool) {
 	if id, ok := b.tokens[s]; ok {
 		return id, true
@@ -84,13 +82,13 @@ func (b *bpe) symbol(s string) (sym, bool) {
 	return 0, false
 }
 
-// symbols appends the characters of a piece. One that no token has stands as its bytes,
-// with which nothing merges.
+// symbols appends the characters of a piece. A character that is in no token becomes its bytes, which never
+// merge.
 func (b *bpe) symbols(dst []sym, piece string) []sym {
 	for len(piece) > 0 {
 		r, n := utf8.DecodeRuneInString(piece)
 		s, ok := b.chars[r]
-		if r == utf8.RuneError && n == 1 { // a byte that is no UTF-8
+		if r == utf8.RuneError && n == 1 { // a byte that is not UTF-8
 			ok = false
 		}
 		if ok {
@@ -104,7 +102,7 @@ func (b *bpe) symbols(dst []sym, piece string) []sym {
 	return dst
 }
 
-// marked is text as SentencePiece cuts it.
+// marked is text with SentencePiece's marked spaces.
 func (t *Tokenizer) marked(text string) string {
 	if t.vocab.AddSpacePrefix && text != "" {
 		text = " " + text

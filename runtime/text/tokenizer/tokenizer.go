@@ -1,12 +1,10 @@
-// Package tokenizer turns text into token ids and back, with the vocabulary of
-// the model file: byte-level BPE as GPT-2 defined it, with the pre-tokenisers of
-// the supported models, or SentencePiece's.
+// Package tokenizer converts text to token ids and back, with the vocabulary of the model file: GPT-2's
+// byte-level BPE with the pre-tokenisers of the supported models, or SentencePiece.
 //
-// Encoding takes three steps. Special tokens are cut out of the text; a
-// pre-tokeniser splits the rest into pieces (words, numbers, runs of white
-// space); in each piece neighbouring byte strings are merged, the earliest merge
-// of the vocabulary first, leftmost first among equals. All three take linear
-// time but for the logarithm of the merge heap, whatever the text.
+// Encoding has three steps. Special tokens are found in the text. A pre-tokeniser splits the rest into pieces
+// (words, numbers, runs of white space). In each piece neighbouring byte strings are merged: the earliest
+// merge of the vocabulary first, of equal ones the leftmost. All steps take linear time for any text, except
+// for the logarithmic factor of the merge heap.
 package tokenizer
 
 import (
@@ -15,19 +13,17 @@ import (
 	"sync"
 )
 
-// Tokenizer encodes and decodes with one vocabulary. It does not change after
-// New and may be used by several goroutines.
+// Tokenizer encodes and decodes with one vocabulary. It is immutable after New and safe for concurrent use.
 type Tokenizer struct {
 	vocab Vocab
 	pre   preTokenizer
 	bpe   *bpe
-	// userDefined has the tokens that are found in any text, special these and
-	// the control tokens.
+	// userDefined has the tokens that are recognised in any text; special has these and the control tokens.
 	userDefined, special *specials
 	ids                  map[string]int32 // vocabulary entry -> id
 	eog                  []int32          // sorted
 	fim                  FIM
-	reach                func() *reach // made when it is needed first
+	reach                func() *reach // made on first use
 }
 
 // New checks a vocabulary and prepares it for use. Errors name the GGUF key.
@@ -51,7 +47,7 @@ func New(v Vocab) (*Tokenizer, error) {
 		ids:         make(map[string]int32, len(v.Tokens)),
 	}
 	for id, token := range v.Tokens {
-		if token == "" { // some converters write U+0000 so
+		if token == "" { // some converters write U+0000 for it
 			continue
 		}
 		if other, dup := t.ids[token]; dup {
@@ -75,7 +71,7 @@ func New(v Vocab) (*Tokenizer, error) {
 	return t, nil
 }
 
-// setModel prepares what the kind of vocabulary needs.
+// setModel prepares the kind of vocabulary.
 func (t *Tokenizer) setModel() (err error) {
 	if t.vocab.Model == modelSPM {
 		t.bpe = newSPM(&t.vocab)
@@ -85,16 +81,15 @@ func (t *Tokenizer) setModel() (err error) {
 	return err
 }
 
-// eogNames are the tokens that end a generation in one model family or other;
-// files do not always name theirs in a key.
+// eogNames is names of tokens that end a generation in some model family; files do not always name them by a
+// key.
 var eogNames = []string{
 	"<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>",
 	"<|endoftext|>", "<|end_of_text|>", "<end_of_turn>", "<end_of_utterance>",
 	"<EOT>", "_<EOT>", "[EOT]", "[EOS]", "</s>", "<eos>", "<｜end▁of▁sentence｜>",
 }
 
-// findEOG collects the tokens that end a generation: those of the file's keys, and special
-// tokens by name.
+// findEOG collects the tokens that end a generation: those of the file's keys, and special tokens by name.
 func (t *Tokenizer) findEOG() {
 	for _, id := range []int{t.vocab.EOS, t.vocab.EOT, t.vocab.EOM} {
 		if id >= 0 {
@@ -108,7 +103,7 @@ func (t *Tokenizer) findEOG() {
 			continue
 		}
 		switch t.vocab.typeOf(int(id)) {
-		case TypeControl, TypeUserDefined: // plain text may spell </s>
+		case TypeControl, TypeUserDefined: // not normal tokens, as plain text may contain </s>
 			t.eog = append(t.eog, id)
 		}
 	}
@@ -125,7 +120,7 @@ func (t *Tokenizer) BOS() int32 { return int32(t.vocab.BOS) }
 // EOS returns the token that ends a text, or -1.
 func (t *Tokenizer) EOS() int32 { return int32(t.vocab.EOS) }
 
-// AddsBOS reports whether the model expects its texts to begin with BOS.
+// AddsBOS reports whether the model's texts begin with BOS.
 func (t *Tokenizer) AddsBOS() bool { return t.vocab.AddBOS }
 
 // ChatTemplate returns the file's chat template, or "".
@@ -140,8 +135,7 @@ func (t *Tokenizer) IsEOG(id int32) bool {
 // EOG returns all tokens that end a generation, in ascending order.
 func (t *Tokenizer) EOG() []int32 { return slices.Clone(t.eog) }
 
-// TokenText returns the vocabulary entry of a token as the file spells it, or ""
-// for an id outside the vocabulary.
+// TokenText returns the vocabulary entry of a token as in the file; "" for an id outside the vocabulary.
 func (t *Tokenizer) TokenText(id int32) string {
 	if id < 0 || int(id) >= len(t.vocab.Tokens) {
 		return ""
@@ -149,7 +143,7 @@ func (t *Tokenizer) TokenText(id int32) string {
 	return t.vocab.Tokens[id]
 }
 
-// TokenID returns the id of a vocabulary entry as the file spells it.
+// TokenID returns the id of a vocabulary entry, as in the file.
 func (t *Tokenizer) TokenID(text string) (id int32, ok bool) {
 	id, ok = t.ids[text]
 	return id, ok
@@ -157,22 +151,22 @@ func (t *Tokenizer) TokenID(text string) (id int32, ok bool) {
 
 // EncodeOptions says how to treat special tokens.
 type EncodeOptions struct {
-	// AddBOS puts BOS first if the vocabulary asks for it (add_bos_token) and
-	// the text does not begin with it already, as chat templates make it do.
+	// AddBOS puts BOS first if the vocabulary wants it (add_bos_token) and the text does not begin with it,
+	// as rendered chats do.
 	AddBOS bool
-	// AddEOS puts EOS last if the vocabulary asks for it (add_eos_token) and the text does
-	// not end with it already. A text that the model is to go on with must not have it.
+	// AddEOS puts EOS last if the vocabulary wants it (add_eos_token) and the text does not end with it. A
+	// text that the model is to continue must not have it.
 	AddEOS bool
-	// ParseSpecial reads control tokens in the text as tokens. It is for
-	// rendered chats; text from users or files must not be able to spell them.
+	// ParseSpecial recognises control tokens in the text. It is for rendered chats; text from users or files
+	// must not be able to contain them.
 	ParseSpecial bool
-	// Escaped says that parts of the text were written by Escape. It is for rendered
-	// chats, too: their messages spell no control tokens then.
+	// Escaped says that parts of the text were escaped by Escape. It is for rendered chats, so that their
+	// messages contain no control tokens.
 	Escaped bool
 }
 
-// Encode returns the tokens of text. Bytes for which the vocabulary has neither
-// a token nor an unknown token are left out.
+// Encode returns the tokens of text. Bytes without a token are dropped if the vocabulary has no unknown
+// token.
 func (t *Tokenizer) Encode(text string, opts EncodeOptions) []int32 {
 	special := t.userDefined
 	if opts.ParseSpecial {

@@ -6,33 +6,33 @@ import (
 	"strings"
 )
 
-// Vocab is a tokeniser as a GGUF file describes it; the comments name the keys.
-// Optional ids are -1 when the file does not give them.
+// Vocab is a tokeniser as a GGUF file describes it; the comments name the keys. Optional ids are -1 if the
+// file does not have them.
 type Vocab struct {
-	Model  string    // tokenizer.ggml.model: "gpt2", byte-level BPE, or "llama", SentencePiece
-	Pre    string    // tokenizer.ggml.pre; SentencePiece has none
-	Tokens []string  // tokenizer.ggml.tokens, of BPE in the byte alphabet; an empty one is no text's and prints nothing
-	Types  []int32   // tokenizer.ggml.token_type; nil = all normal
-	Merges []string  // tokenizer.ggml.merges, "left right", best first; of BPE
-	Scores []float32 // tokenizer.ggml.scores, one per token; of SentencePiece
+	Model  string    // tokenizer.ggml.model: "gpt2" for byte-level BPE, "llama" for SentencePiece
+	Pre    string    // tokenizer.ggml.pre; not for SentencePiece
+	Tokens []string  // tokenizer.ggml.tokens, for BPE in the byte alphabet; an empty token occurs in no text and prints nothing
+	Types  []int32   // tokenizer.ggml.token_type; nil: all normal
+	Merges []string  // tokenizer.ggml.merges, "left right", best first; for BPE
+	Scores []float32 // tokenizer.ggml.scores, one per token; for SentencePiece
 
 	BOS int // tokenizer.ggml.bos_token_id
 	EOS int // tokenizer.ggml.eos_token_id
 	EOT int // tokenizer.ggml.eot_token_id
 	EOM int // tokenizer.ggml.eom_token_id
 	UNK int // tokenizer.ggml.unknown_token_id
-	// Ends are further tokens that end a generation: tokenizer.ggml.eos_token_ids, which
-	// ollama's converter writes.
+	// Ends are further tokens that end a generation: tokenizer.ggml.eos_token_ids, which ollama's converter
+	// writes.
 	Ends []int32
-	FIM  FIM // tokenizer.ggml.fim_pre_token_id and its like
+	FIM  FIM // tokenizer.ggml.fim_pre_token_id and similar keys
 
 	AddBOS         bool   // tokenizer.ggml.add_bos_token
 	AddEOS         bool   // tokenizer.ggml.add_eos_token
-	AddSpacePrefix bool   // tokenizer.ggml.add_space_prefix, of SentencePiece
+	AddSpacePrefix bool   // tokenizer.ggml.add_space_prefix, for SentencePiece
 	ChatTemplate   string // tokenizer.chat_template, for package chat
 }
 
-// The values of Vocab.Model.
+// Values of Vocab.Model.
 const (
 	modelBPE = "gpt2"
 	modelSPM = "llama"
@@ -49,15 +49,15 @@ const (
 	TypeByte
 )
 
-// maxSpecial limits the length of a special token in bytes: the search for
-// special tokens compares up to that many bytes at every position. It also limits
-// SentencePiece's tokens, of which every way to cut them in two is looked up.
+// maxSpecial bounds the length of a special token in bytes, because the search for special tokens compares up
+// to that many bytes at every position. It also bounds SentencePiece's tokens, for which every split in two
+// is looked up.
 const maxSpecial = 1024
 
 // NoTokens returns a Vocab whose optional ids are all absent.
 func NoTokens() Vocab { return Vocab{BOS: -1, EOS: -1, EOT: -1, EOM: -1, UNK: -1, FIM: noFIM} }
 
-// typeOf returns the type of a token; files without types have normal ones.
+// typeOf returns the type of a token; in files without types, tokens are normal.
 func (v *Vocab) typeOf(id int) int32 {
 	if v.Types == nil || v.Types[id] == TypeUndefined {
 		return TypeNormal
@@ -65,7 +65,7 @@ func (v *Vocab) typeOf(id int) int32 {
 	return v.Types[id]
 }
 
-// check reports the first field that cannot be used, by its GGUF key.
+// check reports the first invalid field, by its GGUF key.
 func (v *Vocab) check() error {
 	if v.Model != modelBPE && v.Model != modelSPM {
 		return fmt.Errorf("tokenizer.ggml.model is %.64q, expected %q (byte-level BPE) or %q (SentencePiece)", v.Model, modelBPE, modelSPM)
@@ -163,7 +163,7 @@ func (v *Vocab) checkIDs() error {
 	return nil
 }
 
-// byteToken reads a token of type byte, `<0x0A>`.
+// byteToken parses a token of type byte, `<0x0A>`.
 func byteToken(token string) (b byte, ok bool) {
 	hex, ok := strings.CutPrefix(token, "<0x")
 	if !ok || len(token) != len("<0x0A>") || token[5] != '>' {

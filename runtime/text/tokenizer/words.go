@@ -1,15 +1,14 @@
 package tokenizer
 
-// cased says how a pre-tokeniser cuts words where lower case turns to upper case.
+// cased is how a pre-tokeniser splits words where lower case changes to upper case.
 type cased struct {
-	lead         set  // of which one character may come before the word
-	upper, lower set  // they overlap in the characters without case
+	lead         set  // one such character may precede the word
+	upper, lower set  // both include the characters without case
 	suffix       bool // an English contraction may follow
 }
 
-// lowerWord is `lead?U*W+suffix?` with U = upper, W = lower. The two classes overlap
-// (modifier and other letters, marks), so U* has to give back characters when no W
-// follows it.
+// lowerWord is `lead?U*W+suffix?` with U = upper, W = lower. The two classes overlap (modifier and other
+// letters, marks), so U* has to give back characters if no W follows.
 type lowerWord cased
 
 func (m lowerWord) match(t *text, i, end int) int {
@@ -31,7 +30,7 @@ func (m lowerWord) afterLead(t *text, i, end int) int {
 	switch w := t.run(m.lower, e, end); {
 	case w > e:
 		return cased(m).end(t, w, end)
-	case both >= 0: // W+ is that one character: its successors are not in W
+	case both >= 0: // W+ is this one character, as its successor is not in W
 		return cased(m).end(t, both+1, end)
 	}
 	return -1
@@ -57,8 +56,7 @@ func (m cased) end(t *text, i, end int) int {
 	return i
 }
 
-// contraction is `(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])`, or
-// the same in small letters only.
+// contraction is `(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])`, or the same in lower case only.
 type contraction struct{ small bool }
 
 func (m contraction) match(t *text, i, end int) int {

@@ -5,12 +5,12 @@ type expr interface {
 	eval(s *state, sc *scope) Value
 }
 
-// node is a statement. What it returns says how the statements around it go on.
+// node is a statement. Its result says how the surrounding statements continue.
 type node interface {
 	exec(s *state, sc *scope) flow
 }
 
-// flow is where a statement leads.
+// flow is how execution continues after a statement.
 type flow int
 
 const (
@@ -57,7 +57,7 @@ type (
 		args arguments
 	}
 	filterExpr struct {
-		x    expr // nil: what the block has written
+		x    expr // nil: the output of the block
 		name string
 		args arguments
 	}
@@ -67,17 +67,17 @@ type (
 		args arguments
 		not  bool
 	}
-	// span is a slice among other subscripts, which nothing here can be subscripted by.
+	// span is a slice among several subscripts, which no value here supports.
 	span struct{}
 )
 
-// operand is one part of a comparison.
+// operand is one operand of a comparison.
 type operand struct {
 	op string
 	x  expr
 }
 
-// arguments are those of a call as they are written.
+// arguments is the arguments of a call, unevaluated.
 type arguments struct {
 	list     []expr
 	names    []string // of named
@@ -86,7 +86,7 @@ type arguments struct {
 	starstar expr // **kwargs
 }
 
-// target is what is assigned to: a name, an attribute of a namespace, or several targets.
+// target is the left side of an assignment: a name, an attribute of a namespace, or several targets.
 type target struct {
 	name, attr string
 	list       []target
@@ -136,7 +136,7 @@ type (
 		params   []string
 		defaults []expr // of the last params
 		body     []node
-		// What of Python's names for the rest the body uses.
+		// Which of Python's names for the remaining arguments the body uses.
 		caller, kwargs, varargs bool
 		line                    int
 	}

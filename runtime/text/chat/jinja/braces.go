@@ -25,7 +25,7 @@ func (b *braces) add(text string) {
 	b.out.WriteString(text)
 }
 
-// write formats a text; fields may be nested in that many levels.
+// write formats a text whose fields may be nested up to levels deep.
 func (b *braces) write(text string, levels int) {
 	if levels == 0 {
 		fail("a format has too many levels of braces")
@@ -53,7 +53,7 @@ func (b *braces) write(text string, levels int) {
 	}
 }
 
-// matching is the place of the brace that ends a field.
+// matching is the index of the brace that ends a field.
 func matching(text string) int {
 	open := 1
 	for i := range len(text) {
@@ -113,7 +113,7 @@ func (b *braces) argument(name string) Value {
 	return b.args.named[at]
 }
 
-// path follows attributes and items.
+// path evaluates attributes and items after a field's name.
 func (b *braces) path(v Value, path string) Value {
 	for path != "" {
 		if path[0] == '.' {

@@ -12,20 +12,20 @@ type args struct {
 	named []Value
 }
 
-// named1 is the place of a named argument.
+// named1 is the index of a named argument.
 func (a args) named1(name string) (int, bool) {
 	i := slices.Index(a.names, name)
 	return i, i >= 0
 }
 
-// without leaves out the named argument at a place.
+// without returns the arguments without the named one at an index.
 func (a args) without(at int) args {
 	a.names = slices.Delete(slices.Clone(a.names), at, at+1)
 	a.named = slices.Delete(slices.Clone(a.named), at, at+1)
 	return a
 }
 
-// arguments evaluates those of a call.
+// arguments evaluates the arguments of a call.
 func (s *state) arguments(x arguments, sc *scope) (a args) {
 	for _, e := range x.list {
 		a.list = append(a.list, s.eval(e, sc))
@@ -54,10 +54,10 @@ func (s *state) arguments(x arguments, sc *scope) (a args) {
 	return a
 }
 
-// absent stands for an argument that is not given.
+// absent stands for an argument that was not given.
 type absent struct{}
 
-// bind sorts arguments by parameters; one that ends in = can be left out.
+// bind assigns arguments to parameters. A parameter that ends in = is optional.
 func (s *state) bind(function string, a args, params ...string) []Value {
 	if len(a.list) > len(params) {
 		fail("%s takes at most %d arguments, not %d", function, len(params), len(a.list))
@@ -86,7 +86,7 @@ func (s *state) bind(function string, a args, params ...string) []Value {
 	return out
 }
 
-// or is a value, or another if it is absent.
+// or is v, or other if v is absent.
 func or(v, other Value) Value {
 	if _, ok := v.(absent); ok {
 		return other
@@ -119,7 +119,7 @@ func callable(v Value) bool {
 	return false
 }
 
-// text is an argument that has to be a text.
+// text returns an argument that has to be a text.
 func (s *state) text(function string, v Value) string {
 	text, ok := textOf(v)
 	if !ok {
@@ -129,7 +129,7 @@ func (s *state) text(function string, v Value) string {
 	return text
 }
 
-// integer is an argument that has to be a small integer.
+// integer returns an argument that has to be a small integer.
 func (s *state) integer(function string, v Value) int {
 	n, ok := intOf(v)
 	if !ok {
@@ -139,7 +139,7 @@ func (s *state) integer(function string, v Value) int {
 	return n
 }
 
-// refuse fails if the value is undefined, with the reason.
+// refuse fails if one of the values is undefined, with the reason.
 func (s *state) refuse(values ...Value) {
 	for _, v := range values {
 		if u, ok := v.(*undefined); ok {

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Unicode's full case mappings, where one letter becomes several: SpecialCasing.txt without
-// what depends on the language. Package unicode has those of one letter to one letter.
+// longUpper is Unicode's case mappings to several letters: SpecialCasing.txt without the mappings that depend
+// on the language. Package unicode has only those to a single letter.
 var longUpper = map[rune]string{
 	'\u00df': "\u0053\u0053", '\u0149': "\u02bc\u004e", '\u01f0': "\u004a\u030c", '\u0390': "\u0399\u0308\u0301",
 	'\u03b0': "\u03a5\u0308\u0301", '\u0587': "\u0535\u0552", '\u1e96': "\u0048\u0331", '\u1e97': "\u0054\u0308",
@@ -33,7 +33,7 @@ var longUpper = map[rune]string{
 	'\ufb14': "\u0544\u0535", '\ufb15': "\u0544\u053b", '\ufb16': "\u054e\u0546", '\ufb17': "\u0544\u053d",
 }
 
-// longTitle are those that begin a word.
+// longTitle is such mappings for the beginning of a word.
 var longTitle = map[rune]string{
 	'\u00df': "\u0053\u0073", '\u0149': "\u02bc\u004e", '\u01f0': "\u004a\u030c", '\u0390': "\u0399\u0308\u0301",
 	'\u03b0': "\u03a5\u0308\u0301", '\u0587': "\u0535\u0582", '\u1e96': "\u0048\u0331", '\u1e97': "\u0054\u0308",
@@ -63,16 +63,16 @@ func mapped(text string, long map[rune]string, one func(rune) rune) string {
 	return out.String()
 }
 
-// longLower is the one letter whose small form has two characters.
+// longLower is the only letter whose lower-case form has two characters.
 var longLower = map[rune]string{'\u0130': "i\u0307"}
 
-// lower knows that a sigma at the end of a word is written in another way.
+// lower also handles the sigma at the end of a word, which has a form of its own.
 func lower(text string) string {
 	if !strings.Contains(text, "Σ") {
 		return mapped(text, longLower, unicode.ToLower)
 	}
 	var out strings.Builder
-	letters := false // the text so far ends in letters, and what does not part them
+	letters := false // the text so far ends in letters, possibly followed by case-ignorable characters
 	for i, r := range text {
 		if r == 'Σ' && letters && !lettersFollow(text[i+len("Σ"):]) {
 			out.WriteRune('ς')
@@ -97,12 +97,12 @@ func lettersFollow(text string) bool {
 
 func hasCase(r rune) bool { return unicode.IsLower(r) || unicode.IsUpper(r) || unicode.IsTitle(r) }
 
-// caseIgnorable are characters within words that have no case.
+// caseIgnorable says whether a character within words has no case.
 func caseIgnorable(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me, unicode.Cf, unicode.Lm, unicode.Sk) || strings.ContainsRune("'.:·’․﹒﹕．：", r)
 }
 
-// title begins every run of letters with a capital.
+// title capitalises every run of letters.
 func title(text string) string {
 	var out strings.Builder
 	within := false

@@ -67,7 +67,7 @@ func (s *state) equal(a, b Value) bool {
 	return same(a, b)
 }
 
-// same reports whether two values are one. Texts and numbers are one if they are equal.
+// same reports whether two values are identical. Texts and numbers are if they are equal.
 func same(a, b Value) bool {
 	if typeName(a) != typeName(b) {
 		return false
@@ -107,7 +107,7 @@ func (s *state) equalDicts(x, y *Dict) bool {
 	return true
 }
 
-// compareNumbers is exact; NaN has no order.
+// compareNumbers compares exactly; NaN has no order.
 func compareNumbers(a, b Value) (order int, ordered bool) {
 	x, left := a.(float64)
 	y, right := b.(float64)
@@ -128,7 +128,7 @@ func exact(v Value) *big.Float {
 	return new(big.Float).SetPrec(uint(n.BitLen()) + 64).SetInt(n)
 }
 
-// order compares what has an order.
+// order compares two ordered values.
 func (s *state) order(op string, a, b Value) (order int, ordered bool) {
 	s.spend(1)
 	s.refuse(a, b)

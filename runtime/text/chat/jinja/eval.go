@@ -49,14 +49,14 @@ func (x *dictExpr) eval(s *state, sc *scope) Value {
 	return d
 }
 
-// put sets a member of a dict that the template has made or may change.
+// put sets a member of a dict that the template may change.
 func (s *state) put(d *Dict, key, v Value) {
 	s.charge(4 * overhead)
 	s.changes(&d.text)
 	d.put(s.hash(key), key, v)
 }
 
-// changes notes that a value is about to change whose JSON text may be known.
+// changes records that a value whose JSON text is known is about to change.
 func (s *state) changes(text *string) {
 	if *text != "" {
 		*text = ""
@@ -137,7 +137,7 @@ func (x *filterExpr) eval(s *state, sc *scope) Value {
 	return s.filter(x.name, s.eval(x.x, sc), s.arguments(x.args, sc))
 }
 
-// filtered applies filters, the innermost of which has no operand yet, to a value.
+// filtered applies filters to a value; the innermost filter of x has no operand.
 func (s *state) filtered(x expr, v Value, sc *scope) Value {
 	f := x.(*filterExpr)
 	if f.x != nil {
@@ -203,7 +203,7 @@ func missingItem(v Value, key string) *undefined {
 	return &undefined{name + " has no attribute " + key}
 }
 
-// own is an attribute that a value has because of its type: what jinja2 finds by getattr.
+// own is an attribute that a value has by its type: what jinja2 finds with getattr.
 func (s *state) own(v Value, name string) (Value, bool) {
 	s.refuse(v)
 	switch v := v.(type) {
@@ -228,7 +228,7 @@ func (s *state) own(v Value, name string) (Value, bool) {
 	return f, f != nil
 }
 
-// nth is an item by its place, which counts from the end if it is negative.
+// nth is the item at an index, counted from the end if negative.
 func (s *state) nth(v Value, i int) (Value, bool) {
 	if text, ok := textOf(v); ok {
 		s.scan(len(text))
@@ -260,7 +260,7 @@ func pick(items []Value, i int, ok bool) (Value, bool) {
 	return items[i], true
 }
 
-// place is an index from the beginning, and whether it is one of n.
+// place converts an index to one from the beginning, and says whether it is one of n.
 func place(i, n int) (int, bool) {
 	if i < 0 {
 		i += n
@@ -302,7 +302,7 @@ func (x *sliceExpr) eval(s *state, sc *scope) Value {
 	return nil
 }
 
-// span is what a slice takes of n items.
+// span is the indices that a slice takes of n items.
 func (s *state) span(n int, start, stop, step Value) numbers {
 	by := 1
 	if step != nil {
@@ -311,7 +311,7 @@ func (s *state) span(n int, start, stop, step Value) numbers {
 	if by == 0 {
 		fail("slice step cannot be zero")
 	}
-	low, high := 0, n // of the bounds
+	low, high := 0, n // bounds of start and stop
 	from, to := 0, n
 	if by < 0 {
 		low, high = -1, n-1
@@ -328,7 +328,7 @@ func (s *state) span(n int, start, stop, step Value) numbers {
 	}
 	from, to = clamp(start, from), clamp(stop, to)
 	count := 0
-	switch by = min(max(by, -n-1), n+1); { // a longer step takes one item, too
+	switch by = min(max(by, -n-1), n+1); { // a longer step also takes one item only
 	case by > 0 && from < to:
 		count = (to-from-1)/by + 1
 	case by < 0 && from > to:
@@ -337,7 +337,7 @@ func (s *state) span(n int, start, stop, step Value) numbers {
 	return numbers{from, to, by, count}
 }
 
-// sliceIndex is a bound of a slice, cut down to what makes a difference.
+// sliceIndex is a bound of a slice, clamped to the range that makes a difference.
 func (s *state) sliceIndex(v Value) int {
 	const far = 1 << 40
 	if n, ok := intOf(v); ok {

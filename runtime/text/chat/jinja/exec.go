@@ -1,6 +1,6 @@
 package jinja
 
-// scope has the variables of a block; those of the blocks around it are seen through it.
+// scope has the variables of a block. Lookups continue in the surrounding scopes.
 type scope struct {
 	names  []string
 	values []Value
@@ -28,7 +28,7 @@ func (sc *scope) get(name string) (Value, bool) {
 	return nil, false
 }
 
-// run executes statements until one leads elsewhere.
+// run executes statements until one changes the flow.
 func (s *state) run(body []node, sc *scope) flow {
 	s.enter()
 	defer s.leave()
@@ -41,7 +41,7 @@ func (s *state) run(body []node, sc *scope) flow {
 	return goOn
 }
 
-// inner is a scope within sc.
+// inner returns a scope within sc.
 func (s *state) inner(sc *scope) *scope {
 	s.charge(overhead)
 	return &scope{outer: sc}
@@ -86,7 +86,7 @@ func (n *setBlock) exec(s *state, sc *scope) flow {
 	return goOn
 }
 
-// assign sets what a target names in the scope to; namespaces are looked up in the scope from.
+// assign sets a target's names in the scope to, and looks up namespaces in the scope from.
 func (s *state) assign(t target, v Value, from, to *scope) {
 	s.spend(1)
 	switch {
@@ -157,13 +157,13 @@ func (n *callNode) exec(s *state, sc *scope) flow {
 	return goOn
 }
 
-// macro is a macro with the scope that it was defined in.
+// macro is a macro with the scope in which it was defined.
 type macro struct {
 	node *macroNode
 	sc   *scope
 }
 
-// call returns what the macro writes.
+// call returns the output of the macro.
 func (m *macro) call(s *state, a args) Value {
 	s.enter()
 	defer s.leave()
@@ -192,7 +192,7 @@ func (m *macro) call(s *state, a args) Value {
 	return text
 }
 
-// rest sets the names for arguments that have no parameter, or refuses such arguments.
+// rest sets the names for arguments without a parameter, or refuses such arguments.
 func (m *macro) rest(s *state, a args, given int, in *scope) {
 	n := m.node
 	if n.caller {
@@ -221,7 +221,7 @@ func (m *macro) rest(s *state, a args, given int, in *scope) {
 	}
 }
 
-// own is a variable of this scope alone.
+// own returns a variable of this scope only.
 func (sc *scope) own(name string) (Value, bool) {
 	one := scope{names: sc.names, values: sc.values}
 	return one.get(name)

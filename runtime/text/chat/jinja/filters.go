@@ -8,8 +8,8 @@ import (
 // filter is a filter: a function of a value and more arguments.
 type filter func(s *state, v Value, a args) Value
 
-// filters are jinja2's filters for which a chat template has a use. Left out are those that
-// make web pages (xmlattr, urlize, striptags), print for debugging, or draw at random.
+// filters is jinja2's filters that a chat template may use. Filters for web pages (xmlattr, urlize,
+// striptags), for debugging, and random ones are left out.
 var filters map[string]filter
 
 func init() {
@@ -54,7 +54,7 @@ func textFilter(change func(string) string) filter {
 	}
 }
 
-// titleWords is jinja2's title, which begins words after fewer marks than Python's does.
+// titleWords is jinja2's title. It begins words after fewer marks than Python's.
 func titleWords(text string) string {
 	var out strings.Builder
 	begins := true
@@ -196,7 +196,7 @@ func truncateFilter(s *state, v Value, a args) Value {
 		fail("truncate: the length has to be at least that of the end, and the leeway at least 0")
 	}
 	if n, ok := length(v); ok && n-leeway <= most {
-		return v // a short list, too
+		return v // a short list may be a single item, too
 	}
 	text := s.text("truncate", v)
 	s.charge(len(text) + len(end))
@@ -216,7 +216,7 @@ func wordCountFilter(s *state, v Value, a args) Value {
 	return len(strings.FieldsFunc(text, func(r rune) bool { return !isWord(r) }))
 }
 
-// urlEncodeFilter escapes a text for a URL, or makes a query of pairs.
+// urlEncodeFilter escapes a text for a URL, or makes a query from pairs.
 func urlEncodeFilter(s *state, v Value, a args) Value {
 	s.bind("urlencode", a)
 	d, isDict := v.(*Dict)

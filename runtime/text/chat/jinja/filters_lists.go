@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// getter reads an attribute by its path, such as a.b.0. other takes the place of what is not
-// there, unless it is nil.
+// getter returns a function that reads an attribute by its path, such as a.b.0. If other is not nil, it
+// replaces missing attributes.
 func (s *state) getter(path Value, other Value) func(Value) Value {
 	keys := []Value{path}
 	if text, ok := textOf(path); ok {
@@ -31,7 +31,7 @@ func (s *state) getter(path Value, other Value) func(Value) Value {
 	}
 }
 
-// sortKey is what filters compare items by: an attribute, without case unless it counts.
+// sortKey is the key by which filters compare items: an attribute, in lower case unless case counts.
 func (s *state) sortKey(attribute, caseSensitive Value) func(Value) Value {
 	get := func(v Value) Value { return v }
 	if by := or(attribute, nil); by != nil {
@@ -43,7 +43,7 @@ func (s *state) sortKey(attribute, caseSensitive Value) func(Value) Value {
 	return func(v Value) Value { return s.folded(get(v)) }
 }
 
-// folded is a text in small letters, and any other value as it is.
+// folded is a text in lower case; any other value is unchanged.
 func (s *state) folded(v Value) Value {
 	if text, ok := textOf(v); ok {
 		s.charge(len(text))
@@ -168,8 +168,8 @@ func sortFilter(s *state, v Value, a args) Value {
 	return &List{items: items}
 }
 
-// sortKeys is sortKey for several attributes with commas. The keys are lists, so what is equal
-// needs no order.
+// sortKeys is sortKey for several attributes separated by commas. Keys are lists, so equal items keep their
+// order.
 func (s *state) sortKeys(attributes, caseSensitive Value) func(Value) Value {
 	var keys []func(Value) Value
 	if text, ok := textOf(attributes); ok {
@@ -317,7 +317,7 @@ func groupByFilter(s *state, v Value, a args) Value {
 	return &List{items: groups}
 }
 
-// none is what filters make of what is false, even if it could not be iterated over.
+// none is the result of filters for a false value, even if it cannot be iterated over.
 func (s *state) none() *iterator {
 	return s.generator(func() (Value, bool) { return nil, false })
 }
@@ -351,7 +351,7 @@ func mapFilter(s *state, v Value, a args) Value {
 	})
 }
 
-// selectFilter keeps items, or those whose attribute, for which a test has the result.
+// selectFilter keeps the items (or those with an attribute) for which a test has the wanted result.
 func selectFilter(name string, attribute, want bool) filter {
 	return func(s *state, v Value, a args) Value {
 		if !truth(v) {

@@ -118,7 +118,7 @@ func roundFilter(s *state, v Value, a args) Value {
 	return s.operate("/", n, scale)
 }
 
-// round is Python's round(v, digits): halves go to the even digit.
+// round is Python's round(v, digits), which rounds halves to even.
 func round(v Value, digits int) Value {
 	x, isFloat := v.(float64)
 	switch {
@@ -151,7 +151,7 @@ func round(v Value, digits int) Value {
 	return math.Copysign(rounded, x)
 }
 
-// nearest is the integer next to a fraction; of two, the even one.
+// nearest is the integer nearest to a fraction; of two, the even one.
 func nearest(x *big.Rat) *big.Int {
 	twice := new(big.Int).Mul(x.Num(), big.NewInt(2))
 	twice.Add(twice, x.Denom())
@@ -182,13 +182,13 @@ func sumFilter(s *state, v Value, a args) Value {
 	}
 }
 
-// digitValue is the value of a decimal digit of any script, or -1: the digits of a script
-// follow each other from 0 on.
+// digitValue is the value of a decimal digit of any script, or -1. The digits of a script are consecutive,
+// from 0 on.
 func digitValue(r rune) int {
 	if !unicode.IsDigit(r) {
 		return -1
 	}
-	const first, last = 0x1D7CE, 0x1D7FF // five times 0 to 9 in a row
+	const first, last = 0x1D7CE, 0x1D7FF // five ranges of 0 to 9
 	if first <= r && r <= last {
 		return int(r-first) % 10
 	}

@@ -36,7 +36,7 @@ func (s *state) percent(format string, values Value, safe bool) string {
 		out.WriteString(made)
 		format = rest[len(m[0])-1:]
 	}
-	// To Python, what can be subscripted may have names, which need not be used.
+	// In Python, a subscriptable operand may supply names, which need not all be used.
 	_, isText := textOf(values)
 	if f.used < len(list) && (isTuple || isText || !isSequence(values)) {
 		fail("not all arguments converted during string formatting")
@@ -181,7 +181,7 @@ func (s *state) truncated(x float64) Value {
 	return whole(n)
 }
 
-// formatSpec is what a format says about one value.
+// formatSpec is a parsed format specification.
 type formatSpec struct {
 	fill, align, sign string
 	alternate, zero   bool
@@ -218,7 +218,7 @@ func (spec formatSpec) pad(s *state, text, align string) string {
 	return strings.Repeat(spec.fill, left) + text + strings.Repeat(spec.fill, missing-left)
 }
 
-// number pads digits after their sign.
+// number pads digits after the sign.
 func (spec formatSpec) number(s *state, negative bool, prefix, digits string) string {
 	sign := strings.Trim(spec.sign, "-")
 	if negative {
@@ -235,7 +235,7 @@ func (spec formatSpec) number(s *state, negative bool, prefix, digits string) st
 	return spec.pad(s, sign+digits, ">")
 }
 
-// bases are the bases of letters, and what the alternate form begins with.
+// bases is the base for each letter, and the prefix of its alternate form.
 var bases = map[string]struct {
 	base   int
 	prefix string
@@ -299,7 +299,7 @@ func general(x float64, precision int, alternate bool) string {
 	return digits + tail
 }
 
-// grouped puts a mark between thousands.
+// grouped inserts a mark between thousands.
 func grouped(digits, mark string) string {
 	if mark == "" {
 		return digits

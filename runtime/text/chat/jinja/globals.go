@@ -39,7 +39,7 @@ func rangeFunction(s *state, a args) Value {
 	if step.Sign() == 0 {
 		fail("range() arg 3 must not be zero")
 	}
-	// Rounded up: how many steps lead from start to stop.
+	// The number of steps from start to stop, rounded up.
 	count := new(big.Int).Sub(stop, start)
 	count.Neg(floorDivision(count.Neg(count), step))
 	if count.Cmp(big.NewInt(maxRange)) > 0 {
@@ -72,13 +72,13 @@ func lipsum(*state, args) Value {
 	return nil
 }
 
-// self would be the template's own blocks.
+// self would be the template's own blocks, which are not supported.
 func self(*state, args) Value {
 	fail("self is not supported: there is no inheritance")
 	return nil
 }
 
-// cycler goes round a list.
+// cycler cycles through a list.
 type cycler struct {
 	items []Value
 	pos   int
@@ -112,7 +112,7 @@ func (c *cycler) attribute(name string) (Value, bool) {
 	return nil, false
 }
 
-// joinerFunction makes a function that returns a separator from the second call on.
+// joinerFunction returns a function that returns a separator from the second call on.
 func joinerFunction(s *state, a args) Value {
 	sep := or(s.bind("joiner", a, "sep=")[0], ", ")
 	used := false
@@ -126,7 +126,7 @@ func joinerFunction(s *state, a args) Value {
 	}}
 }
 
-// asciiDigits writes the digits of other scripts as 0 to 9.
+// asciiDigits replaces the digits of other scripts by 0 to 9.
 func asciiDigits(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < 0x80 {

@@ -1,13 +1,12 @@
-// Package jinja renders chat templates as Python's jinja2 does under the set-up of
-// Hugging Face's transformers: trim_blocks, lstrip_blocks, loop controls, `generation`
-// blocks, raise_exception, strftime_now, and a tojson without ASCII escapes.
+// Package jinja renders chat templates like Python's jinja2 with the settings of Hugging Face's transformers:
+// trim_blocks, lstrip_blocks, loop controls, `generation` blocks, raise_exception, strftime_now, and a tojson
+// without ASCII escapes.
 //
-// Values follow Python: integers of any size, texts by characters, lists that are shared and
-// not copied, none that prints as None. What the package does not know is an error; it never
-// stands for something else.
+// Values follow Python: integers of any size, texts indexed by characters, lists shared instead of copied,
+// none printed as None. Anything that the package does not support is an error.
 //
-// A template may come from a stranger. Parsing and rendering are bounded in steps, memory and
-// depth, and end with the context. Nothing is left running.
+// A template may come from a stranger. Parsing and rendering are bounded in steps, memory and depth, and end
+// with the context. Nothing keeps running afterwards.
 package jinja
 
 import (
@@ -18,15 +17,15 @@ import (
 	"time"
 )
 
-// Template is a parsed template. It can be rendered by several goroutines at once.
+// Template is a parsed template. It is safe for concurrent use.
 type Template struct {
 	body  []node
 	reads map[string]bool
 }
 
-// Error is what is wrong with a template, or what it raised.
+// Error is an error of a template, or one that it raised.
 type Error struct {
-	Line    int    // in the template, from 1; 0 = not known
+	Line    int    // in the template, from 1; 0: unknown
 	Message string // in words
 	cause   error
 }
@@ -39,13 +38,13 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("line %d: %s", e.Line, e.Message)
 }
 
-// Unwrap returns the error of the context, if that ended the rendering.
+// Unwrap returns the error of the context if that ended the rendering.
 func (e *Error) Unwrap() error { return e.cause }
 
-// MaxSource is the most bytes of a template.
+// MaxSource is the longest template in bytes.
 const MaxSource = 1 << 16
 
-// Parse reads a template.
+// Parse parses a template.
 func Parse(source string) (t *Template, err error) {
 	if len(source) > MaxSource {
 		return nil, &Error{Message: fmt.Sprintf("the template has %d bytes, at most %d are supported", len(source), MaxSource)}
@@ -56,17 +55,16 @@ func Parse(source string) (t *Template, err error) {
 	return &Template{body: body, reads: undeclared(body)}, nil
 }
 
-// Reads reports whether the template reads a variable of that name that it has not set
-// itself.
+// Reads reports whether the template reads a variable that it has not set itself.
 func (t *Template) Reads(name string) bool { return t.reads[name] }
 
-// Variables lists, in order, the names that the template reads without having set them.
-// Those that every template has, such as range, are left out.
+// Variables lists, sorted, the names that the template reads without having set them. Names that every
+// template has, such as range, are left out.
 func (t *Template) Variables() []string { return slices.Sorted(maps.Keys(t.reads)) }
 
-// Render writes the template's text for the variables. Values are nil (none), bool, int,
-// float64, string, and what NewDict, NewList and FromJSON make; the template may change the
-// dicts and lists. now is what strftime_now tells.
+// Render renders the template with variables. Values are nil (none), bool, int, float64, string, and the
+// results of NewDict, NewList and FromJSON; the template may change dicts and lists. now is the time for
+// strftime_now.
 func (t *Template) Render(ctx context.Context, vars map[string]Value, now time.Time) (text string, err error) {
 	s := newState(ctx, vars, now)
 	defer recovered(&err, s)
@@ -78,8 +76,8 @@ func (t *Template) Render(ctx context.Context, vars map[string]Value, now time.T
 	return s.capture(func() { s.run(t.body, root) }), nil
 }
 
-// recovered makes errors of failures. Any other panic is a fault of this package; it is an
-// error too, as it must not end the program.
+// recovered converts failures to errors. Any other panic is a bug of this package; it becomes an error, too,
+// so that it does not end the program.
 func recovered(err *error, s *state) {
 	p := recover()
 	if p == nil {
@@ -95,10 +93,10 @@ func recovered(err *error, s *state) {
 	*err = e
 }
 
-// engineFailed begins the message of an error that is this package's fault.
+// engineFailed is the beginning of an error that is this package's bug.
 const engineFailed = "the template engine failed"
 
-// fail ends the parsing or rendering in hand.
+// fail ends the current parsing or rendering.
 func fail(format string, args ...any) {
 	panic(&Error{Message: fmt.Sprintf(format, args...)})
 }

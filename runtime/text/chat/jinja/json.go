@@ -14,13 +14,12 @@ import (
 	"unicode/utf16"
 )
 
-// maxJSONDepth is how deep JSON that is read may be nested.
+// maxJSONDepth is the deepest nesting of JSON input.
 const maxJSONDepth = 100
 
-// FromJSON reads a JSON text: objects become dicts that keep the order of their keys, and
-// whole numbers integers of any size. With asWritten, the filter tojson writes objects and
-// lists again as they stand in the text, so that a call that a model has written is written
-// with the same tokens.
+// FromJSON parses a JSON text: objects become dicts that keep the order of their keys, and whole numbers
+// integers of any size. With asWritten, the filter tojson writes unchanged objects and lists with their
+// original text, so that a call that a model has written gets the same tokens again.
 func FromJSON(text []byte, asWritten bool) (Value, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -98,7 +97,7 @@ func (r *jsonReader) object(from int64, depth int) (Value, error) {
 	return d, err
 }
 
-// written is the text of the value that has just been read.
+// written is the text of the value that was just parsed.
 func (r *jsonReader) written(from int64) string {
 	if !r.asWritten {
 		return ""
@@ -106,7 +105,7 @@ func (r *jsonReader) written(from int64) string {
 	return string(r.text[from:r.InputOffset()])
 }
 
-// number is an integer if it is written as one.
+// number is an integer if the text has no point and no exponent.
 func number(text string) (Value, error) {
 	if !strings.ContainsAny(text, ".eE") {
 		n, ok := new(big.Int).SetString(text, 10)
@@ -122,7 +121,7 @@ func number(text string) (Value, error) {
 	return x, nil
 }
 
-// ToJSON is json.dumps(v, ensure_ascii=False) of a value that FromJSON has read.
+// ToJSON is json.dumps(v, ensure_ascii=False) for a value from FromJSON.
 func ToJSON(v Value) (text string, err error) {
 	s := newState(context.Background(), map[string]Value{"": v}, time.Time{})
 	defer recovered(&err, s)
@@ -135,11 +134,11 @@ type jsonWriter struct {
 	writer
 	ascii, sorted, asWritten bool
 	indent                   string // per level
-	lines                    bool   // each item has its own line
+	lines                    bool   // each item is on its own line
 	comma, colon             string
 }
 
-// toJSON is the filter tojson, as transformers defines it.
+// toJSON is the filter tojson as transformers defines it.
 func toJSON(s *state, v Value, a args) Value {
 	b := s.bind("tojson", a, "ensure_ascii=", "indent=", "separators=", "sort_keys=")
 	w := &jsonWriter{writer: writer{state: s}, ascii: truth(or(b[0], false)), sorted: truth(or(b[3], false)), comma: ", ", colon: ": "}
@@ -194,7 +193,7 @@ func (w *jsonWriter) value(v Value, level int) {
 	}
 }
 
-// jsonWords are what JSON and Python write differently.
+// jsonWords is what JSON and Python write differently.
 var jsonWords = map[string]string{"None": "null", "True": "true", "False": "false", "nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 
 func (w *jsonWriter) scalar(v Value) string {
@@ -254,7 +253,7 @@ func (w *jsonWriter) newLine(level int) {
 	}
 }
 
-// jsonEscapes are the characters that JSON writes with a letter.
+// jsonEscapes is the characters with a one-letter escape in JSON.
 var jsonEscapes = map[rune]string{'"': `\"`, '\\': `\\`, '\n': `\n`, '\r': `\r`, '\t': `\t`, '\f': `\f`, '\b': `\b`}
 
 func (w *jsonWriter) string(text string) {
@@ -262,8 +261,7 @@ func (w *jsonWriter) string(text string) {
 	w.add(jsonString(text, w.ascii))
 }
 
-// jsonString is a text as Python's json.dumps writes it, with or without escapes for what is
-// not ASCII.
+// jsonString is a text as Python's json.dumps writes it, with or without escapes for non-ASCII characters.
 func jsonString(text string, ascii bool) string {
 	out := make([]byte, 0, len(text)+2)
 	out = append(out, '"')

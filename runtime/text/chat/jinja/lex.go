@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kinds of tokens. That of an operator is its text.
+// Kinds of tokens. The kind of an operator is its text.
 const (
 	tokData     = "text"
 	tokVarBegin = "{{"
@@ -30,7 +30,7 @@ type token struct {
 	line int
 }
 
-// Operators, those first that begin with another.
+// operators lists the operators; an operator comes before its own prefixes.
 var operators = []string{
 	"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]", "(", ")", "{", "}", ">", "<", "=", ".", ":", "|", ",", ";",
 }
@@ -76,7 +76,7 @@ func (l *lexer) add(kind, text string) {
 	l.tokens = append(l.tokens, token{kind: kind, text: text, line: l.line})
 }
 
-// skip goes on by n bytes.
+// skip advances by n bytes.
 func (l *lexer) skip(n int) {
 	l.line += strings.Count(l.source[l.pos:l.pos+n], "\n")
 	l.pos += n
@@ -117,7 +117,7 @@ func (l *lexer) text() {
 	}
 }
 
-// data adds a text, which took n bytes of the source.
+// data adds a text that took size bytes of the source.
 func (l *lexer) data(text string, size int) {
 	if text != "" {
 		l.add(tokData, text)
@@ -125,8 +125,8 @@ func (l *lexer) data(text string, size int) {
 	l.skip(size)
 }
 
-// stripped is the text before a tag without the space that the tag takes away: all with a
-// minus, and that of the tag's own line without a plus, unless the tag prints.
+// stripped is the text before a tag without the white space that the tag removes: all of it with a minus
+// sign, and for a block tag without a plus sign that of the tag's own line.
 func (l *lexer) stripped(text string, sign byte, block bool) string {
 	switch {
 	case sign == '-':
@@ -142,7 +142,7 @@ func (l *lexer) stripped(text string, sign byte, block bool) string {
 	return text
 }
 
-// after skips what a tag that ended with the sign takes away of the text that follows.
+// after skips the white space that a tag with this sign removes after itself.
 func (l *lexer) after(sign string) {
 	switch {
 	case sign == "-":
@@ -211,7 +211,7 @@ func (l *lexer) tag(opener string, sign byte) {
 	}
 }
 
-// closes reads the end of a tag.
+// closes parses the end of a tag.
 func (l *lexer) closes(rest, end string) bool {
 	sign := ""
 	if strings.HasPrefix(rest, "-"+end) || end == tokTagEnd && strings.HasPrefix(rest, "+"+end) {
@@ -270,7 +270,7 @@ func (l *lexer) number(kind string, v Value, text string) {
 	l.skip(len(text))
 }
 
-// operator reads an operator, and keeps the list of open brackets.
+// operator parses an operator, and updates the list of open brackets.
 func (l *lexer) operator(rest string, open []string) []string {
 	for _, op := range operators {
 		if !strings.HasPrefix(rest, op) {
@@ -294,21 +294,21 @@ func (l *lexer) operator(rest string, open []string) []string {
 	return nil
 }
 
-// isSpace is Python's str.isspace of one character.
+// isSpace is Python's str.isspace for one character.
 func isSpace(r rune) bool { return unicode.IsSpace(r) || 0x1C <= r && r <= 0x1F }
 
 // isWord is \w of Python's regular expressions.
 func isWord(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsNumber(r) }
 
-// plainEscapes are the escapes of one character in strings.
+// plainEscapes is the one-character escapes in strings.
 var plainEscapes = map[byte]string{
 	'\n': "", '\\': "\\", '\'': "'", '"': "\"", 'a': "\a", 'b': "\b", 'f': "\f", 'n': "\n", 'r': "\r", 't': "\t", 'v': "\v",
 }
 
-// hexEscapes have a number of that many digits.
+// hexEscapes is the escapes with a number, and its number of digits.
 var hexEscapes = map[byte]int{'x': 2, 'u': 4, 'U': 8}
 
-// unescape reads the escapes of a string literal as Python does.
+// unescape decodes the escapes of a string literal as Python does.
 func unescape(text string) string {
 	if !strings.Contains(text, `\`) {
 		return text

@@ -6,32 +6,32 @@ import (
 	"time"
 )
 
-// Limits of one rendering. Those of steps and memory grow with the input, so that long
-// conversations have room; what a template makes of nothing is bounded by the constants.
+// Limits of one rendering. The limits on steps and memory grow with the input, so that long conversations are
+// possible; the constants bound what a template creates from nothing.
 const (
-	baseSteps    = 4 << 20  // evaluated expressions, items of loops, and the like
+	baseSteps    = 4 << 20  // evaluated expressions, iterations, and the like
 	stepsPerByte = 4        // of input
-	baseMemory   = 64 << 20 // bytes of all values that a rendering makes
+	baseMemory   = 64 << 20 // bytes of all values that a rendering creates
 	memoryFactor = 16       // bytes for each byte of input
 	maxDepth     = 2000     // nested evaluations: calls, expressions, values within values
 	maxIntBits   = 1 << 14  // bits of an integer; Python prints 4300 digits, which is 14,285
-	maxRange     = 100000   // numbers in one range(), as jinja2's sandbox has it
-	checkEvery   = 4096     // steps between two looks at the context
+	maxRange     = 100000   // numbers in one range(), as in jinja2's sandbox
+	checkEvery   = 4096     // steps between two checks of the context
 )
 
-// state is one rendering.
+// state is the state of one rendering.
 type state struct {
 	ctx    context.Context
 	now    time.Time
 	out    *strings.Builder
-	line   int // of the statement in hand
-	steps  int // that are left
-	memory int // bytes that are left
-	next   int // steps left at which the context is looked at again
+	line   int // of the current statement
+	steps  int // steps left
+	memory int // bytes left
+	next   int // number of steps left at the next check of the context
 	depth  int
-	// tail is the text that was joined last, with free capacity after it.
+	// tail is the last concatenated text, with free capacity after it.
 	tail []byte
-	// asWritten is false once a value has changed whose JSON text was known.
+	// asWritten is false once a value with a known JSON text has changed.
 	asWritten bool
 }
 
@@ -47,14 +47,14 @@ func newState(ctx context.Context, vars map[string]Value, now time.Time) *state 
 	return s
 }
 
-// overhead is about what a value takes beside its contents, in bytes.
+// overhead is roughly the memory of a value beside its contents, in bytes.
 const overhead = 32
 
-// sizeOf is about how many bytes the caller's value takes.
+// sizeOf is roughly the memory of a caller's value.
 func sizeOf(v Value, depth int) int {
 	size := overhead
 	if depth > maxDepth {
-		return size // rendering will refuse it
+		return size // the rendering will refuse it
 	}
 	switch v := v.(type) {
 	case string:
@@ -83,17 +83,17 @@ func (s *state) spend(n int) {
 	}
 }
 
-// scan counts the steps of going over a text.
+// scan counts the steps of reading a text.
 func (s *state) scan(bytes int) { s.spend(1 + bytes/16) }
 
-// check fails once the context has ended.
+// check fails if the context has ended.
 func (s *state) check() {
 	if err := s.ctx.Err(); err != nil {
 		failWith(err, "the template was not done in time")
 	}
 }
 
-// charge counts bytes that are about to be made.
+// charge counts bytes that are about to be allocated.
 func (s *state) charge(bytes int) {
 	if bytes < 0 || bytes > s.memory {
 		fail("the template takes too much memory: the limit is %d MiB, and %d times the input", baseMemory>>20, memoryFactor)
@@ -102,7 +102,7 @@ func (s *state) charge(bytes int) {
 	s.scan(bytes)
 }
 
-// times is n times size, or too much for any limit.
+// times is n times size, saturating.
 func times(size, n int) int {
 	const tooMuch = 1 << 60
 	if n <= 0 || size <= 0 {
@@ -114,7 +114,7 @@ func times(size, n int) int {
 	return n * size
 }
 
-// enter counts what is nested; leave has to follow.
+// enter counts a nesting level; leave must follow.
 func (s *state) enter() {
 	s.depth++
 	if s.depth > maxDepth {
@@ -124,13 +124,13 @@ func (s *state) enter() {
 
 func (s *state) leave() { s.depth-- }
 
-// write adds to the output.
+// write appends to the output.
 func (s *state) write(text string) {
 	s.charge(2 * len(text)) // the buffer grows by doubling
 	s.out.WriteString(text)
 }
 
-// capture returns what is written in a call.
+// capture returns the output of a call.
 func (s *state) capture(write func()) string {
 	outer := s.out
 	s.out = &strings.Builder{}

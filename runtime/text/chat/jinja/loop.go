@@ -1,20 +1,20 @@
 package jinja
 
-// loop is what a template sees as `loop`.
+// loop is the template's variable `loop`.
 type loop struct {
 	state   *state
 	node    *forNode
 	outer   *scope
-	over    Value // nil if what it goes over has no length by itself
+	over    Value // nil if the iterable has no length
 	it      *iterator
 	index0  int
-	size    int // -1: not known yet
+	size    int // -1: unknown so far
 	peeked  bool
-	more    bool // there is a next item, if peeked
+	more    bool // there is a next item, valid if peeked
 	next    Value
 	before  Value
 	current Value
-	seen    []Value // arguments of changed
+	seen    []Value // last arguments of changed
 	depth0  int
 }
 
@@ -23,13 +23,13 @@ func (n *forNode) exec(s *state, sc *scope) flow {
 	return n.loop(s, s.eval(n.over, sc), sc, 0)
 }
 
-// loop executes a loop's body for every item, or what stands in the place of no item.
+// loop executes a loop's body for every item, or the else block if there is none.
 func (n *forNode) loop(s *state, over Value, sc *scope, depth int) flow {
 	l := &loop{state: s, node: n, outer: sc, over: over, it: s.iterate(over), index0: -1, size: -1, depth0: depth}
 	if n.test != nil {
 		l.filter(s)
 	}
-	complete := false // as in jinja2, an iteration counts if it comes to its end
+	complete := false // as in jinja2, an iteration counts only if it is completed
 	for to := goOn; to != toBreak && l.advance(); {
 		in := s.inner(sc)
 		in.set("loop", l)
@@ -43,7 +43,7 @@ func (n *forNode) loop(s *state, over Value, sc *scope, depth int) flow {
 	return goOn
 }
 
-// filter leaves out items for which the loop's condition does not hold.
+// filter drops items that do not satisfy the loop's condition.
 func (l *loop) filter(s *state) {
 	all := l.it
 	l.over = nil
@@ -62,7 +62,7 @@ func (l *loop) filter(s *state) {
 	}}
 }
 
-// peek looks at the next item.
+// peek says whether there is a next item.
 func (l *loop) peek() bool {
 	if !l.peeked {
 		l.next, l.more = l.it.next()
@@ -142,7 +142,7 @@ func (l *loop) changed(s *state, a args) Value {
 	return true
 }
 
-// call renders the loop's body for other items, within the loop.
+// call renders the loop's body for other items: a recursive loop.
 func (l *loop) call(s *state, a args) Value {
 	if !l.node.recursive {
 		fail("The loop must have the 'recursive' marker to be called recursively.")
@@ -174,14 +174,14 @@ func (s *state) iterate(v Value) *iterator {
 		s.spend(1)
 		i++
 		if i >= size() {
-			i = 1 << 62 // what has ended stays so
+			i = 1 << 62 // an iterator that has ended stays so
 			return nil, false
 		}
 		return at(i), true
 	}}
 }
 
-// indexed is how many items there are to iterate over, and the items.
+// indexed returns the number of items and their accessor.
 func (s *state) indexed(v Value) (size func() int, at func(i int) Value) {
 	switch v := v.(type) {
 	case *List:
@@ -201,7 +201,7 @@ func (s *state) indexed(v Value) (size func() int, at func(i int) Value) {
 	return nil, nil
 }
 
-// members is the size of a dict, which must not change while it is iterated over.
+// members returns the size of a dict, which must not change during an iteration.
 func (s *state) members(d *Dict) func() int {
 	size := len(d.keys)
 	return func() int {

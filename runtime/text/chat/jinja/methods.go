@@ -21,8 +21,8 @@ func init() {
 	}
 }
 
-// unsupported are methods that Python has and this package has not: to take them for missing
-// would be silent.
+// unsupported is Python's methods that this package does not implement. Treating them as undefined would hide
+// an error.
 var unsupported = map[string][]string{
 	"str": {"encode", "casefold", "translate", "maketrans", "format_map"}, "Markup": {"encode", "casefold", "translate", "maketrans", "format_map", "unescape", "striptags"},
 	"dict": {"fromkeys"},
@@ -138,14 +138,14 @@ var listMethods = map[string]func(s *state, self Value, a args) Value{
 			fail("sort with a key is not supported; the filter sort takes an attribute")
 		}
 		items := l.items
-		l.items = nil // as in Python, it cannot be seen half sorted
+		l.items = nil // as in Python, the list is empty while it is being sorted
 		s.sort(items, func(v Value) Value { return v }, truth(or(b[1], false)))
 		l.items = items
 		return nil
 	}),
 }
 
-// sort sorts by keys, and leaves those that are equal in their order.
+// sort sorts by keys, stably.
 func (s *state) sort(items []Value, key func(Value) Value, reverse bool) {
 	s.charge(times(len(items), 3*16))
 	type pair struct{ key, v Value }
@@ -241,7 +241,7 @@ func (s *state) take(d *Dict, h hash) {
 	d.remove(h)
 }
 
-// update sets the members of another dict, or pairs.
+// update sets members from another dict or from pairs.
 func (s *state) update(d *Dict, from Value) {
 	if other, ok := from.(*Dict); ok {
 		for i := range len(other.keys) { // which may be d itself
@@ -258,7 +258,7 @@ func (s *state) update(d *Dict, from Value) {
 	}
 }
 
-// updateFrom takes what dict() and update take.
+// updateFrom handles the arguments of dict() and update.
 func (s *state) updateFrom(d *Dict, function string, a args) {
 	if len(a.list) > 1 {
 		fail("%s takes at most 1 argument without a name, not %d", function, len(a.list))

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// whole is an integer in its shortest type.
+// whole is an integer in the smallest type that holds it.
 func whole(n *big.Int) Value {
 	if n.IsInt64() {
 		return int(n.Int64())
@@ -29,7 +29,7 @@ func bigInt(v Value) (*big.Int, bool) {
 	return big.NewInt(int64(n)), ok
 }
 
-// wholeFloat is the integer that a float is equal to.
+// wholeFloat is the integer equal to a float, if there is one.
 func wholeFloat(x float64) (Value, bool) {
 	if x != math.Trunc(x) || math.IsInf(x, 0) {
 		return nil, false
@@ -38,7 +38,7 @@ func wholeFloat(x float64) (Value, bool) {
 	return whole(n), true
 }
 
-// floatOf is a number as a float; integers that are too large fail.
+// floatOf is a number as a float; it fails for integers that are too large.
 func floatOf(v Value) (float64, bool) {
 	if x, ok := v.(float64); ok {
 		return x, true
@@ -62,7 +62,7 @@ func isNumber(v Value) bool {
 	return false
 }
 
-// bounded is an integer that is not too long.
+// bounded is an integer, and fails if it has too many bits.
 func bounded(n *big.Int) Value {
 	if n.BitLen() > maxIntBits {
 		fail("an integer has more than %d bits", maxIntBits)
@@ -120,7 +120,7 @@ func (s *state) operate(op string, a, b Value) Value {
 	return nil
 }
 
-// add joins two texts, lists or tuples; nil: they cannot be.
+// add concatenates two texts, lists or tuples; nil: the types do not match.
 func (s *state) add(a, b Value) Value {
 	x, isText := textOf(a)
 	y, ok := textOf(b)
@@ -145,7 +145,7 @@ func (s *state) add(a, b Value) Value {
 	return &tuple{items: items}
 }
 
-// repeat is n times a text, list or tuple; nil: there is no such thing.
+// repeat is a text, list or tuple repeated n times; nil: v is of another type.
 func (s *state) repeat(v Value, n int) Value {
 	n = max(n, 0)
 	if text, ok := textOf(v); ok {
@@ -179,7 +179,7 @@ func (s *state) arithmetic(op string, a, b Value) Value {
 	return floatOperation(op, x, y)
 }
 
-// small is a bound for integers whose sums and products need no more than 64 bits.
+// small bounds integers whose sums and products fit 64 bits.
 const small = 1 << 31
 
 func (s *state) integers(op string, a, b Value) Value {
@@ -241,7 +241,7 @@ func integerPower(p, q *big.Int) Value {
 	if p.BitLen() > 1 && (!q.IsInt64() || q.Int64() > maxIntBits || int64(p.BitLen()-1)*q.Int64() > maxIntBits) {
 		fail("an integer has more than %d bits", maxIntBits)
 	}
-	if q.Sign() > 0 && p.BitLen() <= 1 { // -1, 0 and 1 depend on the exponent's last bit alone
+	if q.Sign() > 0 && p.BitLen() <= 1 { // powers of -1, 0 and 1 depend only on whether the exponent is odd
 		q = big.NewInt(int64(2 - q.Bit(0)))
 	}
 	return bounded(new(big.Int).Exp(p, q, nil))
@@ -306,8 +306,8 @@ func floatPower(x, y float64) Value {
 	return v
 }
 
-// floatText is Python's repr of a float: the shortest digits, with ".0" after whole numbers,
-// and an exponent from 1e16 on and below 1e-4.
+// floatText is Python's repr of a float: the shortest digits, with ".0" after whole numbers, and an exponent
+// from 1e16 up and below 1e-4.
 func floatText(x float64) string {
 	switch {
 	case math.IsNaN(x):

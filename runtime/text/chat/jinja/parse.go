@@ -2,17 +2,17 @@ package jinja
 
 import "slices"
 
-// maxNesting is how deep blocks and expressions may be nested in a template's text.
+// maxNesting is the deepest nesting of blocks and expressions in a template's text.
 const maxNesting = 200
 
-// parser reads statements and expressions from tokens.
+// parser parses statements and expressions from tokens.
 type parser struct {
 	tokens []token
 	pos    int
 	depth  int
-	loops  int // around the statement in hand, within the same macro
-	soft   int // conditions around it; what may not be reached may be unknown
-	// unknown are the errors for filters and tests that do not exist.
+	loops  int // around the current statement, within the same macro
+	soft   int // conditions around it; code under a condition may use unknown names
+	// unknown has the errors for filters and tests that do not exist.
 	unknown []*Error
 }
 
@@ -28,9 +28,10 @@ func (p *parser) advance() *token {
 	return t
 }
 
-// is reports a token of the kind; isName one of these names.
+// is reports whether the current token has one of the kinds.
 func (p *parser) is(kinds ...string) bool { return slices.Contains(kinds, p.current().kind) }
 
+// isName reports whether the current token is one of the names.
 func (p *parser) isName(names ...string) bool {
 	return p.current().kind == tokName && slices.Contains(names, p.current().text)
 }
@@ -75,7 +76,7 @@ func (p *parser) unexpected(expected string) {
 
 func (p *parser) fail(format string, args ...any) { failAt(p.current().line, format, args...) }
 
-// nest counts what is nested; unnest has to follow.
+// nest counts a nesting level; unnest must follow.
 func (p *parser) nest() {
 	p.depth++
 	if p.depth > maxNesting {
@@ -96,7 +97,7 @@ func (p *parser) template() []node {
 	return body
 }
 
-// statements reads up to one of the end tags, whose name is then the current token.
+// statements parses up to one of the end tags, whose name is then the current token.
 func (p *parser) statements(ends ...string) (body []node) {
 	p.nest()
 	defer p.unnest()
@@ -125,30 +126,30 @@ func (p *parser) statements(ends ...string) (body []node) {
 	}
 }
 
-// block reads the body of a block up to the named end, and that.
+// block parses the body of a block, and the named end.
 func (p *parser) block(end string) []node {
 	body := p.open(end)
 	p.advance()
 	return body
 }
 
-// open reads the body of a block up to one of the ends.
+// open parses the body of a block up to one of the ends.
 func (p *parser) open(ends ...string) []node {
 	p.skipIf(":")
 	p.expect(tokTagEnd)
 	return p.statements(ends...)
 }
 
-// refused are the statements that read other templates or belong to extensions, and why they
-// are not there.
+// refused is the statements that read other templates or belong to extensions, with the reason for which they
+// are not supported.
 var refused = map[string]string{
 	"include": "other templates cannot be read", "import": "other templates cannot be read", "from": "other templates cannot be read",
 	"extends": "other templates cannot be read", "block": "there is no inheritance", "autoescape": "prompts are no HTML",
 	"trans": "nothing is translated", "debug": "it is for developers of templates",
 }
 
-// parsers reads statements by their first word. (A map with functions that use it has to be
-// filled at the start of the program.)
+// parsers has the parser of each statement, by its first word. It is filled by init, because the functions
+// refer to it.
 var parsers map[string]func(p *parser, line int) node
 
 func init() {
@@ -158,7 +159,7 @@ func init() {
 	}
 }
 
-// statement reads a tag, whose {% has been read.
+// statement parses a tag whose {% has been consumed.
 func (p *parser) statement(ends []string) []node {
 	t := p.expect(tokName)
 	if t.text == "print" {
@@ -250,7 +251,7 @@ func parseMacro(p *parser, line int) node {
 	return n
 }
 
-// macroBody reads the body of a macro or a call block. No loop reaches into it.
+// macroBody parses the body of a macro or a call block. Surrounding loops do not extend into it.
 func (p *parser) macroBody(n *macroNode, end string) {
 	loops := p.loops
 	p.loops = 0
@@ -297,7 +298,7 @@ func parseFilterBlock(p *parser, line int) node {
 
 func parseDo(p *parser, line int) node { return &doNode{p.tuple(true), line} }
 
-// parseGeneration reads what marks an assistant's text for training.
+// parseGeneration parses the markers of an assistant's text for training.
 func parseGeneration(p *parser, line int) node {
 	n := &macroNode{name: "generation", line: line}
 	p.macroBody(n, "endgeneration")
@@ -314,10 +315,10 @@ func (p *parser) jump(to flow, word string, line int) node {
 	return &jumpNode{to}
 }
 
-// constants are names that cannot be assigned to.
+// constants is names that cannot be assigned to.
 var constants = map[string]Value{"true": true, "True": true, "false": false, "False": false, "none": nil, "None": nil}
 
-// name reads a name that can be assigned to.
+// name parses a name that can be assigned to.
 func (p *parser) name() string {
 	t := p.expect(tokName)
 	if _, ok := constants[t.text]; ok {
@@ -326,7 +327,7 @@ func (p *parser) name() string {
 	return t.text
 }
 
-// target reads what is assigned to.
+// target parses the left side of an assignment.
 func (p *parser) target(several, namespaces bool) target {
 	p.nest()
 	defer p.unnest()

@@ -13,7 +13,7 @@ func (p *parser) conditional() expr {
 	known := len(p.unknown)
 	x := p.or()
 	for p.skipName("if") {
-		p.unknown = p.unknown[:known] // it may not be reached
+		p.unknown = p.unknown[:known] // the branch may never be evaluated
 		p.soft++
 		c := &conditional{test: p.or(), yes: x}
 		if p.skipName("else") {
@@ -73,7 +73,7 @@ func (p *parser) compare() expr {
 	}
 }
 
-// operators reads operands that these operators join from left to right.
+// operators parses operands that are joined by the given operators, left-associative.
 func (p *parser) operators(operand func() expr, ops ...string) expr {
 	x := operand()
 	for p.is(ops...) {
@@ -150,7 +150,7 @@ func (p *parser) primary() expr {
 	return nil
 }
 
-// items reads expressions between brackets, the first of which is the current token.
+// items parses expressions between brackets; the opening one is the current token.
 func (p *parser) items(end string) (list []expr) {
 	p.advance()
 	for !p.is(end) {
@@ -184,8 +184,8 @@ func (p *parser) dict() expr {
 	return d
 }
 
-// tuple reads an expression, or several with commas, up to the end of the tag or one of the
-// names. Conditions are read only where they cannot be a loop's.
+// tuple parses an expression, or several separated by commas, up to the end of the tag or one of the names.
+// With conditions unset, it leaves `if` to the loop.
 func (p *parser) tuple(conditions bool, ends ...string) expr {
 	return p.tupleIn(conditions, false, ends...)
 }
@@ -221,7 +221,7 @@ func (p *parser) tupleIn(conditions, brackets bool, ends ...string) expr {
 	return &listExpr{list, true}
 }
 
-// postfix reads attributes, subscripts and calls.
+// postfix parses attributes, subscripts and calls.
 func (p *parser) postfix(x expr) expr {
 	for {
 		switch p.current().kind {
@@ -243,7 +243,7 @@ func (p *parser) postfix(x expr) expr {
 	}
 }
 
-// suffixes reads filters, tests and calls.
+// suffixes parses filters, tests and calls.
 func (p *parser) suffixes(x expr) expr {
 	for {
 		switch {
@@ -283,7 +283,7 @@ func (p *parser) subscript(x expr) expr {
 	return &subscript{x, &listExpr{keys, true}}
 }
 
-// key reads a subscript, or a slice of x.
+// key parses a subscript, or a slice of x.
 func (p *parser) key(x expr) (expr, *sliceExpr) {
 	var first expr
 	if !p.is(":") {
@@ -306,7 +306,7 @@ func (p *parser) key(x expr) (expr, *sliceExpr) {
 	return nil, s
 }
 
-// arguments reads those of a call.
+// arguments parses the arguments of a call.
 func (p *parser) arguments() (a arguments) {
 	p.expect("(")
 	for n := 0; !p.is(")"); n++ {
@@ -342,7 +342,7 @@ func (p *parser) argument(a *arguments) {
 	}
 }
 
-// filters reads filters of x, which may be none.
+// filters parses any number of filters of x.
 func (p *parser) filters(x expr) expr {
 	for p.skipIf("|") {
 		x = p.filter(x)
@@ -350,7 +350,7 @@ func (p *parser) filters(x expr) expr {
 	return x
 }
 
-// dotted reads the name of a filter or a test.
+// dotted parses the name of a filter or a test.
 func (p *parser) dotted() string {
 	name := p.expect(tokName).text
 	for p.skipIf(".") {
@@ -368,14 +368,14 @@ func (p *parser) filter(x expr) expr {
 	return f
 }
 
-// know remembers the message for what is not known, unless it may never be reached.
+// know records the message for an unknown name. It becomes an error unless the code may never be reached.
 func (p *parser) know(known bool, message string) {
 	if !known && p.soft == 0 {
 		p.unknown = append(p.unknown, &Error{Line: p.current().line, Message: message})
 	}
 }
 
-// noArguments are the names that end a test.
+// noArguments is the names that end a test instead of being its argument.
 var noArguments = []string{"else", "or", "and"}
 
 func (p *parser) test(x expr) expr {

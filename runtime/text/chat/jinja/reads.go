@@ -1,11 +1,11 @@
 package jinja
 
-// names are what a scope of a template's text has set. What is set anywhere in it counts for
-// macros, which run later.
+// names is the names that a scope sets. For macros, which run later, a name counts if it is set anywhere in
+// the scope.
 type names struct {
 	set, anywhere map[string]bool
 	outer         *names
-	late          bool // it belongs to a macro
+	late          bool // the scope belongs to a macro
 }
 
 func (n *names) has(name string) bool {
@@ -22,7 +22,7 @@ func (n *names) has(name string) bool {
 // reader collects the names that are read without having been set.
 type reader struct{ reads map[string]bool }
 
-// undeclared are the names that a body reads and that nothing in it has set.
+// undeclared is the names that a body reads and does not set itself.
 func undeclared(body []node) map[string]bool {
 	r := &reader{map[string]bool{}}
 	r.body(body, nil, false)
@@ -45,7 +45,7 @@ func (r *reader) nodes(body []node, n *names) {
 	}
 }
 
-// assigned collects what statements set in the scope that they stand in.
+// assigned collects the names that statements set in their scope.
 func assigned(body []node, into map[string]bool) {
 	for _, x := range body {
 		switch x := x.(type) {
@@ -70,7 +70,7 @@ func mark(set map[string]bool, names []string) {
 	}
 }
 
-// names are the variables that an assignment sets.
+// names is the variables that an assignment sets.
 func (t target) names() (list []string) {
 	for _, x := range t.list {
 		list = append(list, x.names()...)
@@ -135,7 +135,7 @@ func (r *reader) node(x node, n *names) {
 	}
 }
 
-// special are the names that a macro's body has beside its parameters.
+// special is the names that a macro's body has beside its parameters.
 var special = []string{"caller", "kwargs", "varargs"}
 
 func (r *reader) macro(m *macroNode, n *names) {
@@ -149,7 +149,7 @@ func (r *reader) macro(m *macroNode, n *names) {
 	r.body(m.body, n, true, append(special, m.params...)...)
 }
 
-// branches reads a condition. What every branch sets is set after it.
+// branches reads a condition. A name counts as set afterwards if every branch sets it.
 func (r *reader) branches(x *ifNode, n *names) {
 	common := map[string]int{}
 	bodies := append(append([][]node{}, x.bodies...), x.other)

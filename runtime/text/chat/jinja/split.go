@@ -47,7 +47,7 @@ func (s *state) splitFromEnd(text, sep string, most int) Value {
 	return s.texts(reversed(append(parts, text)))
 }
 
-// splitSpace cuts at runs of white space.
+// splitSpace splits at runs of white space.
 func (s *state) splitSpace(text string, most int) Value {
 	var parts []string
 	for text = strings.TrimLeftFunc(text, isSpace); text != ""; {
@@ -86,7 +86,7 @@ func reversed(list []string) []string {
 	return list
 }
 
-// texts is a list of texts.
+// texts converts texts to a list.
 func (s *state) texts(parts []string) Value {
 	s.charge(times(len(parts), overhead) + overhead)
 	items := make([]Value, len(parts))
@@ -96,7 +96,7 @@ func (s *state) texts(parts []string) Value {
 	return &List{items: items}
 }
 
-// lineEnds are the characters at which Python's splitlines cuts.
+// lineEnds is the characters at which Python's splitlines splits.
 const lineEnds = "\n\r\v\f\x1c\x1d\x1e\u0085\u2028\u2029"
 
 func splitLines(text string, keep bool) (lines []string) {

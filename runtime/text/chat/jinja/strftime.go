@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// directives are those of strftime, in the C locale.
+// directives is strftime's directives in the C locale.
 var directives = map[string]func(t time.Time) string{
 	"a": layout("Mon"), "A": layout("Monday"), "b": layout("Jan"), "h": layout("Jan"), "B": layout("January"),
 	"d": layout("02"), "e": layout("_2"), "j": layout("002"), "m": layout("01"), "y": layout("06"), "Y": layout("2006"),
@@ -39,11 +39,11 @@ func number10(format string, get func(t time.Time) int) func(t time.Time) string
 
 func hour12(t time.Time) int { return (t.Hour()+11)%12 + 1 }
 
-// numericZone and zoneName print nothing: transformers asks for a time without a zone.
+// numericZone and zoneName are empty, as transformers uses a time without a zone.
 func numericZone(time.Time) string { return "" }
 func zoneName(time.Time) string    { return "" }
 
-// strftime writes a time as Python does.
+// strftime formats a time as Python does.
 func strftime(t time.Time, format string) string {
 	var out strings.Builder
 	for {

@@ -35,7 +35,7 @@ func stringMethods() map[string]func(s *state, self Value, a args) Value {
 	return all
 }
 
-// like makes a text, or texts in a list, safe if they were made of a safe one.
+// like makes a text (or the texts of a list) safe if self is safe.
 func like(self, made Value) Value {
 	if _, safe := self.(markup); !safe {
 		return made
@@ -55,7 +55,7 @@ var plainMethods = map[string]func(text string) string{
 	"upper": upper, "lower": lower, "title": title, "capitalize": capitalize, "swapcase": swapCase,
 }
 
-// characterTests look at all characters.
+// characterTests is methods that test all characters.
 var characterTests = map[string]func(text string) bool{
 	"isalpha":   all(unicode.IsLetter),
 	"isalnum":   all(func(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }),
@@ -86,7 +86,7 @@ func all(is func(rune) bool) func(string) bool {
 	}
 }
 
-// cased reports a text that has one kind of letters and none of the other.
+// cased says whether a text has letters of one kind and none of the other.
 func cased(is, not func(rune) bool) func(string) bool {
 	return func(text string) bool {
 		return strings.IndexFunc(text, is) >= 0 && strings.IndexFunc(text, not) < 0
@@ -113,7 +113,7 @@ func isTitle(text string) bool {
 	return found
 }
 
-// otherMethods take arguments, or return no text.
+// otherMethods take arguments, or do not return a text.
 var otherMethods = map[string]func(s *state, text string, a args) Value{
 	"strip":  trimMethod(strings.TrimFunc),
 	"lstrip": trimMethod(strings.TrimLeftFunc),
@@ -186,8 +186,8 @@ func trimMethod(trim func(string, func(rune) bool) string) func(s *state, text s
 	}
 }
 
-// part is a text from start to stop, where it begins, and whether it begins within the text
-// and does not end before: not even an empty text is found elsewhere.
+// part is a text from start to stop, its offset, and whether that range is valid; an empty text is only found
+// in a valid range.
 func (s *state) part(text string, start, stop Value) (part string, from int, inside bool) {
 	start, stop = or(start, nil), or(stop, nil)
 	n := runes(text)
@@ -199,7 +199,7 @@ func (s *state) part(text string, start, stop Value) (part string, from int, ins
 	return s.sliceText(text, pick), pick.start, inside
 }
 
-// affixMethod takes one text or a tuple of texts.
+// affixMethod is a method whose argument is a text or a tuple of texts.
 func affixMethod(name string, has func(text, part string) bool) func(s *state, text string, a args) Value {
 	return func(s *state, text string, a args) Value {
 		b := s.bind(name, a, "prefix", "start=", "end=")
@@ -218,7 +218,7 @@ func affixMethod(name string, has func(text, part string) bool) func(s *state, t
 	}
 }
 
-// partitionMethod cuts in three; what is not found leaves the text at the place whole.
+// partitionMethod splits in three. If the separator is not found, the whole text is at index whole.
 func partitionMethod(name string, find func(text, part string) int, whole int) func(s *state, text string, a args) Value {
 	return func(s *state, text string, a args) Value {
 		sep := s.text(name, s.bind(name, a, "sep")[0])
@@ -279,7 +279,7 @@ func padMethod(name, align string) func(s *state, text string, a args) Value {
 		if runes(spec.fill) != 1 {
 			fail("the fill character must be exactly one character long")
 		}
-		// Python puts the odd character of an odd width to the left.
+		// Python puts the extra character on the left if the width is odd.
 		if missing := spec.width - runes(text); align == "^" && missing > 0 && missing%2 == 1 && spec.width%2 == 1 {
 			s.charge(len(spec.fill) + len(text))
 			text = spec.fill + text

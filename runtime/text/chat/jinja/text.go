@@ -10,16 +10,16 @@ import (
 	"unsafe"
 )
 
-// runes is how many characters a text has.
+// runes is the number of characters of a text.
 func runes(text string) int { return utf8.RuneCountInString(text) }
 
-// firstRune is how many bytes the first character of a text takes.
+// firstRune is the number of bytes of a text's first character.
 func firstRune(text string) int {
 	_, n := utf8.DecodeRuneInString(text)
 	return n
 }
 
-// runeOffset is how many bytes the first n characters take.
+// runeOffset is the number of bytes of the first n characters.
 func runeOffset(text string, n int) int {
 	at := 0
 	for ; n > 0 && at < len(text); n-- {
@@ -28,8 +28,8 @@ func runeOffset(text string, n int) int {
 	return at
 }
 
-// concat joins texts. What is added to the text that was joined last goes after it in the
-// same memory, as in Python: a text that grows in a loop would take time by its square.
+// concat joins texts. If the first text is the one that was joined last, the rest is appended in the same
+// memory, as in Python; otherwise building a text in a loop would take quadratic time.
 func (s *state) concat(first string, more ...string) string {
 	added := 0
 	for _, text := range more {
@@ -48,7 +48,7 @@ func (s *state) concat(first string, more ...string) string {
 	for _, text := range more {
 		s.tail = append(s.tail, text...)
 	}
-	// Texts that end before this one's end never change: only what is after them is written.
+	// Texts that end earlier in this memory stay valid, as only the part after them is written.
 	return unsafe.String(unsafe.SliceData(s.tail), len(s.tail))
 }
 
@@ -189,11 +189,11 @@ func (w *writer) members(begin string, d *Dict, end string) {
 
 // quoted writes a text as Python's repr does.
 func (w *writer) quoted(text string) {
-	w.state.charge(len(text)) // what is added may be longer, and is counted as well
+	w.state.charge(len(text)) // the result may be longer; add counts it
 	w.add(quote(text))
 }
 
-// decimal is a long integer's digits. Python refuses to write more than 4300.
+// decimal is the digits of a long integer. Python refuses to print more than 4300.
 func decimal(n *big.Int) string {
 	const most = 4300
 	text := n.String()

@@ -7,17 +7,17 @@ import (
 	"strconv"
 )
 
-// Value is a value of a template: nil, bool, int, *big.Int (beyond int only), float64,
-// string, or one of the types of this package.
+// Value is a value of a template: nil, bool, int, *big.Int (only beyond int), float64, string, or one of this
+// package's types.
 type Value = any
 
-// markup is a text that is safe in HTML: the filters safe and escape make it.
+// markup is a text that is safe in HTML, from the filters safe and escape.
 type markup string
 
 // List is Python's list.
 type List struct {
 	items []Value
-	text  string // the JSON that it was read from, if that is to be written again
+	text  string // the JSON from which it was parsed, if it is to be written unchanged
 }
 
 // NewList returns a list of the values.
@@ -36,7 +36,7 @@ type Dict struct {
 	text         string // as List's
 }
 
-// NewDict returns a dict of keys and values in turn; keys are strings.
+// NewDict returns a dict from alternating keys and values; keys are strings.
 func NewDict(pairs ...Value) *Dict {
 	d := &Dict{}
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -45,7 +45,7 @@ func NewDict(pairs ...Value) *Dict {
 	return d
 }
 
-// Set gives a key a value.
+// Set sets the value of a key.
 func (d *Dict) Set(key string, v Value) { d.put(hash{'s', key}, key, v) }
 
 func (d *Dict) put(h hash, key, v Value) {
@@ -79,15 +79,15 @@ func (d *Dict) remove(h hash) {
 	}
 }
 
-// namespace is what namespace() makes.
+// namespace is the result of namespace().
 type namespace struct{ attrs *Dict }
 
-// undefined stands for what is not there. Using it fails with its message.
+// undefined is the value of a missing name or member. Using it fails with the message.
 type undefined struct{ message string }
 
 func missingName(name string) *undefined { return &undefined{quote(name) + " is undefined"} }
 
-// view is what keys, values and items of a dict return.
+// view is the result of keys, values and items of a dict.
 type view struct {
 	dict *Dict
 	kind string
@@ -106,7 +106,7 @@ func (v *view) at(i int) Value {
 // numbers is range().
 type numbers struct{ start, stop, step, n int }
 
-// function is anything that can be called.
+// function is a callable value.
 type function struct {
 	name string
 	call func(s *state, a args) Value
@@ -159,7 +159,7 @@ func typeName(v Value) string {
 	return "function"
 }
 
-// textOf is a text's characters, and whether the value is a text.
+// textOf returns the characters of a text; false: the value is not a text.
 func textOf(v Value) (string, bool) {
 	switch v := v.(type) {
 	case string:
@@ -170,7 +170,7 @@ func textOf(v Value) (string, bool) {
 	return "", false
 }
 
-// intOf is a small integer, which False and True are as well.
+// intOf returns a small integer; False and True count as integers.
 func intOf(v Value) (int, bool) {
 	switch v := v.(type) {
 	case int:
@@ -239,7 +239,7 @@ func length(v Value) (int, bool) {
 	return 0, false
 }
 
-// hash is what is equal for values that are equal as keys.
+// hash is equal for values that are equal as keys of a dict.
 type hash struct {
 	kind byte
 	text string

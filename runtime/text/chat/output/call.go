@@ -6,22 +6,22 @@ import (
 	"strings"
 )
 
-// maxHeader is how long what comes before the arguments of a call may be.
+// maxHeader is the longest text before the arguments of a call.
 const maxHeader = 1 << 16
 
-// found is what a format knows of a call's beginning.
+// found is the parsed beginning of a call.
 type found struct {
 	name string
-	id   string // that the model has written; "": none
-	size int    // bytes up to the arguments
-	args string // all of them, if the header had to be read to the end of the call
-	more bool   // text is needed
+	id   string // as the model wrote it; "": none
+	size int    // bytes before the arguments
+	args string // all arguments, if the header had to be parsed to the end of the call
+	more bool   // more text is needed
 }
 
-// header reads the name of a call. What is none, or names no tool, is text.
+// header parses the name of a call. A malformed call, or one that names no tool, is text.
 func (p *Parser) header() bool {
 	f, ok := p.format.header(p.format, p.held)
-	if name := strings.TrimSpace(p.held); f.more && p.last && p.format.Pairs && p.tools[name] != nil { // the end is missing
+	if name := strings.TrimSpace(p.held); f.more && p.last && p.format.Pairs && p.tools[name] != nil { // the model omitted the end
 		f = found{name: name, size: len(p.held)}
 	}
 	if f.more && ok && len(p.held) <= maxHeader && p.plausible() {
@@ -48,8 +48,8 @@ func (p *Parser) header() bool {
 	return true
 }
 
-// plausible says whether what is held may become the name of a tool. A model that thinks
-// about the marks of calls makes none.
+// plausible says whether the held text may become the name of a tool. A model that thinks about the markers
+// of calls does not write calls.
 func (p *Parser) plausible() bool {
 	if p.call.kind == Reasoning && strings.Contains(p.held, p.think[1]) {
 		return false
@@ -64,13 +64,13 @@ func (p *Parser) plausible() bool {
 	return !p.format.Pairs
 }
 
-// argument passes on JSON text.
+// argument emits JSON text of the arguments.
 func (p *Parser) argument(text string) {
 	p.call.args.WriteString(text)
 	p.emit(Arguments, text)
 }
 
-// json passes on the arguments up to where their braces are closed.
+// json emits the arguments up to their closing brace.
 func (p *Parser) json() bool {
 	n, ended := p.call.scan.next(p.held)
 	p.argument(p.take(n))
@@ -81,8 +81,8 @@ func (p *Parser) json() bool {
 	return true
 }
 
-// tail reads what must follow the arguments, with white space between; models forget
-// some of it. What else follows is text.
+// tail parses what must follow the arguments, with optional white space; models omit some of it. Any other
+// text is content.
 func (p *Parser) tail() bool {
 	for {
 		rest := strings.TrimLeft(p.held, space)
@@ -114,7 +114,7 @@ type scanner struct {
 	escaped bool
 }
 
-// next is how much of a text belongs to the object, and whether that ends there.
+// next is how many bytes of a text belong to the object, and whether the object ends there.
 func (s *scanner) next(text string) (n int, ended bool) {
 	for i := range len(text) {
 		c := text[i]
@@ -130,7 +130,7 @@ func (s *scanner) next(text string) (n int, ended bool) {
 			s.depth++
 		case c == '}' || c == ']':
 			s.depth--
-		case c == '<': // never in JSON: a marker, for want of a brace
+		case c == '<': // not JSON: a marker, because a brace is missing
 			return i, true
 		}
 		if s.depth <= 0 {

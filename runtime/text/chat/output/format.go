@@ -7,40 +7,39 @@ import (
 	"strings"
 )
 
-// Format is how a family of models writes calls of tools.
+// Format is how a family of models writes tool calls.
 type Format struct {
 	Name       string
 	Begin, End string // around all calls; may be empty
 	Call       string // begins a call
-	// Separator stands between the name and the arguments, Tail after these.
+	// Separator is between the name and the arguments, Tail after the arguments.
 	Separator string
 	Tail      []string
-	// Pairs says that the arguments are pairs of keys and values, not JSON.
+	// Pairs says that the arguments are written as pairs of keys and values instead of JSON.
 	Pairs bool
-	// Numbered says that a call has an id, functions.NAME:N, where a name would stand. N
-	// counts the calls of a conversation from 0.
+	// Numbered says that a call has the id functions.NAME:N in place of the name. N counts the calls of a
+	// conversation from 0.
 	Numbered bool
-	// IDLength is how many letters and digits an id has, by templates; 0: any number.
+	// IDLength is the number of letters and digits of an id that templates need; 0: any.
 	IDLength int
-	// Quoted says that a call within thoughts is but a thought.
+	// Quoted says that a call within thoughts is part of the thoughts.
 	Quoted bool
 	// Turn says that Begin ends the turn, unless a call follows.
 	Turn bool
 
 	header func(f *Format, text string) (found, bool)
-	// clean takes the name and the id out of what stands in the name's place; nil: it is
-	// the name.
+	// clean splits the text in the name's place into name and id; nil: it is the name.
 	clean func(string) (name, id string)
-	// around are other markers before and after calls.
+	// around lists further markers before and after calls.
 	around []string
-	// lead stands between Call and an object that has the name.
+	// lead is the text between Call and an object with the name.
 	lead string
-	// has and lacks are texts in templates of models that write so.
+	// has and lacks are texts that the templates of such models contain and do not contain.
 	has   []string
 	lacks string
 }
 
-// formats are looked through in their order.
+// formats is searched in order.
 var formats = []*Format{
 	{ // GLM-4.5 to 4.7
 		Name: "glm", Call: "<tool_call>", Pairs: true, header: beforePairs, has: []string{"<tool_call>", keyBegin},
@@ -77,8 +76,7 @@ var formats = []*Format{
 	},
 }
 
-// FormatOf is how a model writes calls whose template is given; nil if that does not say,
-// or says it in a way that is not known.
+// FormatOf is the format of a model with a template; nil: the template describes no known format.
 func FormatOf(template string) *Format {
 	for _, f := range formats {
 		if f.in(template) {
@@ -99,8 +97,8 @@ func (f *Format) in(template string) bool {
 
 var marker = regexp.MustCompile(`<[^<>\s]+>\n*|\[[A-Z_]+\]`)
 
-// Markers are texts that may be control tokens, which print nothing by themselves. Some
-// vocabularies have the line breaks after a marker in its token.
+// Markers lists the texts that may be control tokens, which print nothing. In some vocabularies the line
+// breaks after a marker are part of its token.
 func (f *Format) Markers() (list []string) {
 	texts := append([]string{f.Begin, f.End, f.Call, f.Separator, strings.Join(f.Tail, "")}, f.around...)
 	if f.Pairs {
@@ -118,7 +116,7 @@ func (f *Format) Markers() (list []string) {
 	return list
 }
 
-// TurnEnds are markers that end a turn, unless a call follows.
+// TurnEnds lists the markers that end a turn, unless a call follows.
 func (f *Format) TurnEnds() []string {
 	if !f.Turn {
 		return nil
@@ -126,8 +124,8 @@ func (f *Format) TurnEnds() []string {
 	return []string{f.Begin, strings.TrimRight(f.Begin, "\n")}
 }
 
-// Opening is the beginning of a call, of a tool or of any (""). A prompt that ends with it
-// makes the model go on with a call. before is how many calls the conversation has.
+// Opening is the beginning of a call of a tool, or of any tool (""). A prompt that ends with it makes the
+// model continue with a call. before is the number of calls in the conversation.
 func (f *Format) Opening(name string, before int) string {
 	switch {
 	case name == "":
@@ -143,12 +141,12 @@ func (f *Format) Opening(name string, before int) string {
 	return f.Begin + f.Call + name + f.Separator
 }
 
-// NumberedID is the id of a call after others in a conversation, of a Format that is Numbered.
+// NumberedID is the id of a call after before other calls, in a Numbered Format.
 func NumberedID(name string, before int) string {
 	return "functions." + name + ":" + strconv.Itoa(before)
 }
 
-// separated is a name, a separator, and a JSON object.
+// separated parses a name, a separator, and a JSON object.
 func separated(f *Format, text string) (found, bool) {
 	name, rest, ok := strings.Cut(text, f.Separator)
 	if !ok {
@@ -167,7 +165,7 @@ func separated(f *Format, text string) (found, bool) {
 
 var numbered = regexp.MustCompile(`^functions\.[^:]+:[0-9]{1,9}$`)
 
-// kimiName takes the name out of functions.name:0, which is the id if it is of that form.
+// kimiName returns NAME of functions.NAME:N, which is also the id if it has that form.
 func kimiName(text string) (name, id string) {
 	if numbered.MatchString(text) {
 		id = text
@@ -179,7 +177,7 @@ func kimiName(text string) (name, id string) {
 	return name, id
 }
 
-// callID is what some of Mistral's models write between a name and an id.
+// callID is what some of Mistral's models write between name and id.
 const callID = "[CALL_ID]"
 
 func mistralName(text string) (name, id string) {
@@ -187,7 +185,7 @@ func mistralName(text string) (name, id string) {
 	return strings.TrimSpace(name), strings.TrimSpace(id)
 }
 
-// beforePairs is a name up to the first pair, the end of the call, or the next call.
+// beforePairs parses a name up to the first pair, the end of the call, or the next call.
 func beforePairs(f *Format, text string) (found, bool) {
 	at, _ := first(text, []string{keyBegin, callEnd, f.Call})
 	if at < 0 {
@@ -198,8 +196,8 @@ func beforePairs(f *Format, text string) (found, bool) {
 
 var named = regexp.MustCompile(`^\s*\{\s*"name"\s*:\s*("(?:[^"\\]|\\.)*")\s*,\s*"(?:arguments|parameters)"\s*:\s*\{`)
 
-// namedInJSON is an object with a name and arguments. If the name comes first, the
-// arguments can be passed on as they come.
+// namedInJSON parses an object with a name and arguments. If the name comes first, the arguments can be
+// streamed.
 func namedInJSON(f *Format, text string) (found, bool) {
 	if m := named.FindStringSubmatchIndex(text); m != nil {
 		var name string

@@ -6,21 +6,21 @@ import (
 	"mla/runtime/text/grammar"
 )
 
-// ToolGrammar is a tool with what its arguments may be.
+// ToolGrammar is a tool with the grammar of its arguments.
 type ToolGrammar struct {
 	Name string
-	// Arguments is a JSON object; of a Format with Pairs, pairs as Pair writes them.
+	// Arguments is a JSON object, or for a Format with Pairs, pairs from Pair.
 	Arguments grammar.Expr
 }
 
-// Grammars makes expressions of what models write in a format.
+// Grammars makes expressions for what models write in a format.
 type Grammars struct {
 	*Format
-	// IsToken says whether a marker is a control token of the vocabulary, not characters.
+	// IsToken says whether a marker is a control token of the vocabulary.
 	IsToken func(marker string) bool
 }
 
-// literal is a text with markers in it.
+// literal is a text that may contain markers.
 func (g Grammars) literal(text string) grammar.Expr {
 	var list grammar.Seq
 	for text != "" {
@@ -32,7 +32,7 @@ func (g Grammars) literal(text string) grammar.Expr {
 			list = append(list, grammar.Literal(text[:at[0]]))
 		}
 		name := text[at[0]:at[1]]
-		if short := strings.TrimRight(name, "\n"); !g.IsToken(name) { // whose line breaks are characters
+		if short := strings.TrimRight(name, "\n"); !g.IsToken(name) { // its line breaks are characters
 			name = short
 		}
 		if name != "" && g.IsToken(name) {
@@ -47,18 +47,17 @@ func (g Grammars) literal(text string) grammar.Expr {
 
 var newline = grammar.Optional(grammar.Literal("\n"))
 
-// Begins is the text up to where a call begins, which Call goes on with.
+// Begins is the text before Call.
 func (g Grammars) Begins() grammar.Expr {
 	return grammar.Seq{newline, grammar.Optional(g.literal(g.Begin)), newline, g.literal(g.Format.Call)}
 }
 
-// After is what may follow a call if no text may: the marker of another one, or the end of
-// all calls.
+// After is what may follow a call if no text may: the marker of another call, or the end of all calls.
 func (g Grammars) After() grammar.Expr {
 	return grammar.Alt{grammar.Seq{}, grammar.Seq{newline, g.literal(g.Format.Call)}, grammar.Seq{newline, g.literal(g.End)}}
 }
 
-// Calls is what follows the marker of a call, of any of the tools, up to its end.
+// Calls is what follows the marker of a call, for any of the tools, to the call's end.
 func (g Grammars) Calls(tools []ToolGrammar) grammar.Expr {
 	var all grammar.Alt
 	for _, t := range tools {
@@ -72,7 +71,7 @@ func (g Grammars) call(t ToolGrammar) grammar.Expr {
 	switch name := grammar.Literal(t.Name); {
 	case g.Pairs:
 		return grammar.Seq{name, newline, t.Arguments, g.literal(callEnd)}
-	case g.Separator == "": // the name is in the object, too
+	case g.Separator == "": // the object contains the name, too
 		list = grammar.Seq{newline, grammar.Literal(`{"name": ` + quote(t.Name) + `, "arguments": `)}
 	case g.Numbered:
 		digits := grammar.Repeat{Of: grammar.Class{{Lo: '0', Hi: '9'}}, Min: 1, Max: 4}
@@ -92,16 +91,16 @@ func (g Grammars) Pair(key, value grammar.Expr) grammar.Expr {
 	return grammar.Seq{g.literal(keyBegin), key, g.literal(keyEnd), newline, g.literal(valueBegin), value, g.literal(valueEnd), newline}
 }
 
-// Bare is the characters of a string that stands between markers without quotes.
+// Bare is the characters of a string without quotes between markers.
 func (g Grammars) Bare() grammar.Class {
 	if g.IsToken(valueEnd) {
 		return grammar.Class{}.Not()
 	}
-	return grammar.Class{{Lo: '<', Hi: '<'}}.Not() // so that it ends where the marker begins
+	return grammar.Class{{Lo: '<', Hi: '<'}}.Not() // so that the string ends at the marker
 }
 
-// Calling says whether the model is at a call, and what it has written after its marker.
-// Within thoughts a marker alone is none: models think about calls, too.
+// Calling says whether the model is writing a call, and the text after the call's marker. Within thoughts a
+// marker alone does not count, as models think about calls, too.
 func (p *Parser) Calling() (text string, ok bool) {
 	if p.where == inText || p.Thinking() {
 		return "", false

@@ -1,13 +1,12 @@
-// Package output takes apart what a model writes in a chat while it writes: thoughts,
-// text, and calls of tools with their arguments as they come.
+// Package output parses a model's chat output while it is generated: thoughts, text, and tool calls with
+// their arguments, as a stream of events.
 //
-// A Parser gets pieces of text and returns events. How the text is cut into pieces makes
-// no difference to what the events say together. Text that could be the beginning of a
-// marker is held back until it is certain.
+// A Parser gets pieces of text and returns events. The events do not depend on how the text is split. Text
+// that could be the beginning of a marker is held back until that is decided.
 //
-// What is not a call of a declared tool is text. A call is announced as soon as its name
-// is certain and its arguments have begun; from then on it cannot be taken back, so its
-// end says whether the arguments have become a JSON object.
+// Anything that is not a call of a declared tool is text. A call is emitted as soon as its name is certain
+// and its arguments have begun. It cannot be taken back after that, so its end says whether the arguments are
+// a JSON object.
 package output
 
 import (
@@ -15,70 +14,70 @@ import (
 	"strings"
 )
 
-// Kind is what an Event is about.
+// Kind is the kind of an Event.
 type Kind int
 
-// The kinds.
+// Kinds of events.
 const (
 	Content   Kind = iota // text of the answer
 	Reasoning             // text of the thoughts before it
 	CallBegin             // a call begins; Text is the tool's name
 	Arguments             // more of the JSON text of the call's arguments
-	CallEnd               // the call ends; Text is all of it, as the model wrote it
+	CallEnd               // the call ends; Text is the whole call as the model wrote it
 )
 
-// Event is something that the model has written.
+// Event is a piece of a model's output.
 type Event struct {
 	Kind  Kind
 	Text  string
-	ID    string // of CallBegin: as the model wrote it; "": it wrote none
-	Valid bool   // of CallEnd: the arguments are a JSON object
-	Else  Kind   // of CallEnd: what Text is if it is no call
+	ID    string // for CallBegin: as the model wrote it; "": none
+	Valid bool   // for CallEnd: the arguments are a JSON object
+	Else  Kind   // for CallEnd: the kind of Text if the call is not valid
 }
 
-// Config says what a Parser looks for.
+// Config is what a Parser has to know.
 type Config struct {
-	// Format is how calls are written; nil: there are none, and their markers are text.
+	// Format is how calls are written; nil: there are no calls, and their markers are text.
 	Format *Format
-	// Tools are those that may be called, each as {"type": "function", "function": …}.
+	// Tools are the declared tools, each as {"type": "function", "function": …}.
 	Tools []json.RawMessage
-	// Think is what begins and ends thoughts; empty: <think> and </think>.
+	// Think is the markers of thoughts; empty: <think> and </think>.
 	Think [2]string
 	// Thinking says that the prompt ends within thoughts.
 	Thinking bool
 }
 
-// Parser takes one answer apart. It is not safe for concurrent use.
+// Parser parses one answer. It is not safe for concurrent use.
 type Parser struct {
 	format *Format
 	tools  map[string]tool
 	think  [2]string
 	where  place
 	held   string
-	begun  bool   // something other than white space has been written
-	forced bool   // the thoughts were ended for the model, which may end them once more
-	last   bool   // no more text will come, as the model has ended the answer
+	begun  bool   // something other than white space has come
+	forced bool   // the end of the thoughts was forced; the model may end them once more
+	last   bool   // the answer is complete
 	turn   bool   // the turn is over, unless a call follows
 	over   bool   // the turn is over
-	trim   string // white space that does not count before the next text
+	trim   string // white space that is dropped before the next text
 	events []Event
 	call   call
 }
 
-// place is where in an answer a parser is.
+// place is the parser's state.
 type place int
 
 const (
 	inText place = iota
 	inThoughts
 	inHeader  // of a call: its name
-	inJSON    // its arguments
-	inTail    // what must follow them
-	inPairs   // of keys and values, which are the arguments
-	inLiteral // a value that is passed on as it comes
+	inJSON    // of a call: its JSON arguments
+	inTail    // of a call: what must follow the arguments
+	inPairs   // of a call: its pairs of keys and values
+	inLiteral // a string value that is streamed
 )
 
-// step does something with what is held, or returns false: it needs more text.
+// step consumes some held text, or returns false: it needs more.
 func (p *Parser) step() bool {
 	switch p.where {
 	case inThoughts:
@@ -97,18 +96,18 @@ func (p *Parser) step() bool {
 	return p.text()
 }
 
-// call is the one that is being read.
+// call is the current call.
 type call struct {
-	kind Kind // of its text if it is none: Content, or Reasoning within thoughts
+	kind Kind // of its text if it is not a valid call: Content, or Reasoning within thoughts
 	tool tool
-	raw  strings.Builder // all of it
-	args strings.Builder // JSON
+	raw  strings.Builder // the whole text
+	args strings.Builder // as JSON
 	scan scanner
-	keys []string // of the pairs
+	keys []string // of the pairs so far
 	tail []string
 }
 
-// after is where the parser is after a call.
+// after is the state after a call.
 func (c *call) after() place {
 	if c.kind == Reasoning {
 		return inThoughts
@@ -116,10 +115,10 @@ func (c *call) after() place {
 	return inText
 }
 
-// space is what counts as white space between calls.
+// space is the white space between calls.
 const space = " \t\r\n"
 
-// New is a parser at the beginning of an answer.
+// New returns a parser for an answer.
 func New(c Config) *Parser {
 	p := &Parser{format: c.Format, think: c.Think}
 	if p.think[0] == "" {
@@ -134,7 +133,7 @@ func New(c Config) *Parser {
 	return p
 }
 
-// Push adds text and returns what is certain now.
+// Push adds text and returns the events that are certain.
 func (p *Parser) Push(text string) []Event {
 	if p.over {
 		return nil
@@ -145,8 +144,8 @@ func (p *Parser) Push(text string) []Event {
 	return p.flush()
 }
 
-// Close returns what was held back, when the model has ended its answer. A call whose end it
-// has forgotten is whole.
+// Close returns the events that were held back, after the model has ended its answer. A call without its end
+// marker is complete then.
 func (p *Parser) Close() []Event {
 	p.last = true
 	for p.step() {
@@ -154,7 +153,7 @@ func (p *Parser) Close() []Event {
 	return p.Cut()
 }
 
-// Cut returns what was held back, when the answer was broken off.
+// Cut returns the events that were held back, after the answer was broken off.
 func (p *Parser) Cut() []Event {
 	switch p.where {
 	case inText:
@@ -179,7 +178,7 @@ func (p *Parser) flush() []Event {
 	return events
 }
 
-// emit adds an event, to the one before if that is text of the same kind.
+// emit adds an event, or extends the previous one if it is text of the same kind.
 func (p *Parser) emit(kind Kind, text string) {
 	if text == "" {
 		return
@@ -191,7 +190,7 @@ func (p *Parser) emit(kind Kind, text string) {
 	p.events = append(p.events, Event{Kind: kind, Text: text})
 }
 
-// take removes the first n bytes of what is held, which are a call's.
+// take removes the first n bytes of the held text, which belong to a call.
 func (p *Parser) take(n int) string {
 	text := p.held[:n]
 	p.held = p.held[n:]
@@ -199,7 +198,7 @@ func (p *Parser) take(n int) string {
 	return text
 }
 
-// text passes on what lies before the next marker.
+// text emits the text before the next marker.
 func (p *Parser) text() bool {
 	p.held = strings.TrimLeft(p.held, p.trim)
 	if p.turn && !p.called() {
@@ -207,7 +206,7 @@ func (p *Parser) text() bool {
 	}
 	at, marker := p.next()
 	before := p.held[:at]
-	if marker != "" { // line breaks before a call are no text
+	if marker != "" { // line breaks before a call are dropped
 		before = strings.TrimRight(before, space)
 	}
 	if before != "" {
@@ -229,7 +228,7 @@ func (p *Parser) text() bool {
 	case p.format.Call:
 		p.where, p.call = inHeader, call{}
 		p.call.raw.WriteString(blanks + marker)
-	default: // around calls
+	default: // markers around calls
 		p.trim, p.begun = space, true
 		p.turn = p.format.Turn && marker == p.format.Begin
 	}
@@ -249,11 +248,11 @@ func (p *Parser) called() bool {
 	return false
 }
 
-// Over says whether the model's turn has ended, though it goes on with another one.
+// Over says whether the model's turn has ended, even if the model continues with another turn.
 func (p *Parser) Over() bool { return p.over }
 
-// next finds the first marker that counts. Without one, it is how much of the text is
-// certain: neither the beginning of a marker nor white space that one may follow.
+// next finds the first relevant marker. If there is none, at is how much of the text is certain: it excludes
+// a possible beginning of a marker, and white space that may be dropped before one.
 func (p *Parser) next() (at int, marker string) {
 	var markers []string
 	if !p.begun {
@@ -269,7 +268,7 @@ func (p *Parser) next() (at int, marker string) {
 		at = len(p.held)
 	}
 	if marker == p.think[0] && strings.Trim(p.held[:at], space) != "" {
-		p.begun = true // thoughts come first, or not at all
+		p.begun = true // thoughts can only come first
 		return p.next()
 	}
 	if marker == "" {
@@ -281,12 +280,12 @@ func (p *Parser) next() (at int, marker string) {
 	return at, marker
 }
 
-// calls are the markers of a call's beginning, and those around calls.
+// calls lists the markers at the beginning of a call and around calls.
 func (f *Format) calls() []string {
 	return append([]string{f.Call, f.Begin, f.End}, f.around...)
 }
 
-// first is the first of some markers in a text, and where it is; -1: there is none.
+// first returns the first occurrence of one of the markers; -1: there is none.
 func first(text string, markers []string) (at int, marker string) {
 	at = -1
 	for _, m := range markers {
@@ -301,7 +300,7 @@ func first(text string, markers []string) (at int, marker string) {
 	return at, marker
 }
 
-// partial is the length of the longest end of a text that begins a marker.
+// partial is the length of the longest suffix of a text that is the beginning of a marker.
 func partial(text string, markers []string) (longest int) {
 	for _, m := range markers {
 		for n := min(len(m)-1, len(text)); n > longest; n-- {
@@ -313,8 +312,7 @@ func partial(text string, markers []string) (longest int) {
 	return longest
 }
 
-// thoughts passes on thoughts up to their end, or up to a call: some models call before they
-// have ended their thoughts.
+// thoughts emits thoughts up to their end, or up to a call: some models call before they end their thoughts.
 func (p *Parser) thoughts() bool {
 	p.held = strings.TrimLeft(p.held, p.trim)
 	markers := []string{p.think[1]}
@@ -348,14 +346,14 @@ func (p *Parser) thoughts() bool {
 	return true
 }
 
-// Thinking says whether the model is at its thoughts.
+// Thinking says whether the model is writing thoughts.
 func (p *Parser) Thinking() bool {
 	return p.where == inThoughts || p.where == inHeader && p.call.kind == Reasoning
 }
 
-// EndThoughts tells the parser that the end of the thoughts is written for the model. It may
-// go on with them and end them itself: that marker is no text.
+// EndThoughts tells the parser that the end of the thoughts was forced. If the model continues thinking and
+// ends its thoughts itself, that marker is dropped.
 func (p *Parser) EndThoughts() { p.forced = true }
 
-// Pairs says whether calls are written in pairs, which become JSON whatever is in them.
+// Pairs says whether calls are written as pairs, which always become valid JSON.
 func (p *Parser) Pairs() bool { return p.format != nil && p.format.Pairs }

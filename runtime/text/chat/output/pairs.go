@@ -6,18 +6,17 @@ import (
 	"strings"
 )
 
-// The markers of calls whose arguments are pairs of keys and values.
+// Markers of calls whose arguments are pairs of keys and values.
 const (
 	keyBegin, keyEnd     = "<arg_key>", "</arg_key>"
 	valueBegin, valueEnd = "<arg_value>", "</arg_value>"
 	callEnd              = "</tool_call>"
 )
 
-// maxKey is how many bytes a key may have where it tells that a value's end is missing.
+// maxKey is the longest key, in bytes, that is recognised after a value without its end marker.
 const maxKey = 256
 
-// pair reads a key, and its value unless that is passed on as it comes. What is no pair
-// ends the call, and is text.
+// pair parses a key and its value, unless the value is streamed. Anything else ends the call, and is text.
 func (p *Parser) pair() bool {
 	rest := strings.TrimLeft(p.held, space)
 	skip := len(p.held) - len(rest)
@@ -74,7 +73,7 @@ func (p *Parser) key(key string) {
 	p.argument(open + quote(key) + ": ")
 }
 
-// literal passes on the text of a string.
+// literal emits the text of a string.
 func (p *Parser) literal() bool {
 	size, skip, ended := p.limit(p.held)
 	if size > 0 {
@@ -89,9 +88,9 @@ func (p *Parser) literal() bool {
 	return true
 }
 
-// limit is how much of a text belongs to a value. If that ends there, skip is how long the
-// mark of its end is. A mark is the end only where the call goes on after it as calls do:
-// values quote marks, too. Of a mark that is missing, the next one tells.
+// limit is how many bytes of a text belong to a value. If the value ends there, skip is the length of the end
+// marker. A marker counts only if the call continues after it as calls do, because values quote markers, too.
+// A missing end marker is recognised by the next marker.
 func (p *Parser) limit(text string) (size, skip int, ended bool) {
 	for at := 0; at < len(text); {
 		next := strings.IndexByte(text[at:], '<')
@@ -114,7 +113,7 @@ func (p *Parser) limit(text string) (size, skip int, ended bool) {
 	return len(strings.TrimRight(text, "\n")), 0, false
 }
 
-// answer is whether something is so, as far as the text goes.
+// answer is yes, no, or undecided until more text comes.
 type answer int
 
 const (
@@ -123,7 +122,7 @@ const (
 	yes
 )
 
-// end says whether a text goes on after a value, and how long the mark of its end is.
+// end says whether the text is the end of a value, and the length of the end marker.
 func (p *Parser) end(text string) (skip int, is answer) {
 	switch {
 	case strings.HasPrefix(text, valueEnd):
@@ -150,8 +149,7 @@ func (p *Parser) end(text string) (skip int, is answer) {
 	return 0, no
 }
 
-// follows says whether a text begins with one of some marks. At the end of the answer
-// nothing has to follow.
+// follows says whether a text begins with one of the marks. At the end of the answer nothing has to follow.
 func (p *Parser) follows(text string, marks ...string) answer {
 	text = strings.TrimLeft(text, space)
 	is := no
@@ -166,13 +164,13 @@ func (p *Parser) follows(text string, marks ...string) answer {
 	return is
 }
 
-// broken ends a call whose text goes on with something else.
+// broken ends a call that continues with unexpected text.
 func (p *Parser) broken() bool {
 	p.closePairs()
 	return true
 }
 
-// closePairs closes the object.
+// closePairs closes the JSON object.
 func (p *Parser) closePairs() {
 	if len(p.call.keys) == 0 {
 		p.argument("{")
@@ -181,12 +179,12 @@ func (p *Parser) closePairs() {
 	p.finish()
 }
 
-// quote is a JSON string; inner what stands between its quotes.
+// quote is a JSON string; inner is its contents without the quotes.
 func quote(text string) string {
 	var out strings.Builder
 	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
-	_ = enc.Encode(text) // strings are never refused
+	_ = enc.Encode(text) // a string can always be encoded
 	return strings.TrimSuffix(out.String(), "\n")
 }
 

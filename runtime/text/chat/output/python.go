@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// pythonLiteral is the JSON text of a literal of Python's: True, None, {'a': 1}. Models that
-// were trained on such text write it in the place of JSON.
+// pythonLiteral converts a Python literal (True, None, {'a': 1}) to JSON. Models that were trained on such
+// text write it in place of JSON.
 func pythonLiteral(text string) (string, bool) {
 	r := literal{rest: text}
 	if !r.value(0) || strings.TrimLeft(r.rest, space) != "" {
@@ -16,19 +16,19 @@ func pythonLiteral(text string) (string, bool) {
 	return out, json.Valid([]byte(out))
 }
 
-// maxLiteral is how deep a literal may be.
+// maxLiteral is the deepest nesting of a literal.
 const maxLiteral = 100
 
-// literal is one that is being read.
+// literal is the state of parsing one.
 type literal struct {
 	rest string
 	out  strings.Builder
 }
 
-// words are those of Python's that JSON spells in another way, and JSON's own.
+// words maps Python's and JSON's words to JSON.
 var words = []struct{ python, json string }{{"True", "true"}, {"False", "false"}, {"None", "null"}, {"true", "true"}, {"false", "false"}, {"null", "null"}}
 
-// value reads any value.
+// value parses any value.
 func (r *literal) value(depth int) bool {
 	r.rest = strings.TrimLeft(r.rest, space)
 	if depth > maxLiteral || r.rest == "" {
@@ -52,18 +52,18 @@ func (r *literal) value(depth int) bool {
 		}
 	}
 	n := len(r.rest) - len(strings.TrimLeft(r.rest, "+-.0123456789eE"))
-	r.out.WriteString(r.rest[:n]) // that it is a number is found in the end
+	r.out.WriteString(r.rest[:n]) // json.Valid checks the number in the end
 	r.rest = r.rest[n:]
 	return n > 0
 }
 
-// list reads the members of a list, a tuple, or an object. A comma after the last one is fine.
+// list parses a list, a tuple, or an object. A trailing comma is allowed.
 func (r *literal) list(open, end byte, depth int) bool {
 	r.out.WriteByte(open)
 	r.rest = r.rest[1:]
 	for i := 0; ; i++ {
 		if r.mark(end) {
-			r.out.WriteByte(open + 2) // the bracket that closes it
+			r.out.WriteByte(open + 2) // the closing bracket
 			return true
 		}
 		if i > 0 {
@@ -81,7 +81,7 @@ func (r *literal) list(open, end byte, depth int) bool {
 	}
 }
 
-// mark passes a mark and the white space around it.
+// mark skips a punctuation mark and the white space around it.
 func (r *literal) mark(c byte) bool {
 	r.rest = strings.TrimLeft(r.rest, space)
 	if r.rest == "" || r.rest[0] != c {
@@ -91,10 +91,10 @@ func (r *literal) mark(c byte) bool {
 	return true
 }
 
-// escapes are the characters after a backslash that are not themselves.
+// escapes is the characters with a special meaning after a backslash.
 var escapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'b': '\b', 'f': '\f'}
 
-// text reads a string. One with the code of a character is not read: JSON has other ones.
+// text parses a string. It fails for numeric character escapes, which JSON writes differently.
 func (r *literal) text() bool {
 	quotes := r.rest[0]
 	var text strings.Builder

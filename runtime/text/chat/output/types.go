@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// tool is what a tool's arguments may be, by their names.
+// tool is the kinds of a tool's arguments, by name.
 type tool map[string]kind
 
-// kind is what a value may be, as far as its JSON Schema says.
+// kind is the possible values of a parameter according to its JSON Schema.
 type kind struct {
 	known bool     // the parameter is declared
 	types []string // JSON Schema's; nil: any
-	texts []string // strings that an enum or a const names
+	texts []string // the strings of an enum or a const
 }
 
 // none says that there is no such parameter.
@@ -24,8 +24,8 @@ func (k kind) none() bool { return !k.known }
 // text says that a value can only be a string.
 func (k kind) text() bool { return slices.Equal(k.types, []string{"string"}) }
 
-// json is the JSON text of a value that the model wrote: itself where it is JSON, or a
-// literal of Python's, of an allowed type, else a string.
+// json converts a value that the model wrote to JSON. The value is used as it is if it is JSON of an allowed
+// type, or converted if it is a Python literal of an allowed type. Otherwise it is a string.
 func (k kind) json(value string) string {
 	if slices.Contains(k.texts, value) {
 		return quote(value)
@@ -49,7 +49,7 @@ func (k kind) json(value string) string {
 func typeOf(text string) string {
 	switch text[0] {
 	case '"':
-		return "" // quotes are part of a string that stands without quotes
+		return "" // a string without quotes may begin with one
 	case '{':
 		return "object"
 	case '[':
@@ -65,7 +65,7 @@ func typeOf(text string) string {
 	return "integer"
 }
 
-// declared are the tools by their names. What cannot be read has no types.
+// declared returns the tools by name. A tool that cannot be parsed has no types.
 func declared(list []json.RawMessage) map[string]tool {
 	out := map[string]tool{}
 	for _, text := range list {
@@ -75,7 +75,7 @@ func declared(list []json.RawMessage) map[string]tool {
 				Parameters json.RawMessage `json:"parameters"`
 			} `json:"function"`
 		}
-		_ = json.Unmarshal(text, &d) // as far as it goes
+		_ = json.Unmarshal(text, &d) // errors leave the rest empty
 		if d.Function.Name == "" {
 			continue
 		}
@@ -87,15 +87,15 @@ func declared(list []json.RawMessage) map[string]tool {
 	return out
 }
 
-// schemas reads the schemas within one. Each that is referred to is read once, so that
-// references that multiply take no more time than the text.
+// schemas evaluates nested schemas. Each reference is evaluated once, so that multiplying references take no
+// more time than the text.
 type schemas struct {
 	root  json.RawMessage
-	kinds map[string]kind // by reference; while one is read, it adds no types to itself
-	seen  map[string]bool // references whose properties were read
+	kinds map[string]kind // by reference; empty while the reference is being evaluated
+	seen  map[string]bool // references whose properties were evaluated
 }
 
-// schema is the part of JSON Schema that says which types a value may have.
+// schema is the part of JSON Schema about types.
 type schema struct {
 	Type       json.RawMessage            `json:"type"`
 	Properties map[string]json.RawMessage `json:"properties"`
@@ -105,10 +105,10 @@ type schema struct {
 	Ref        string                     `json:"$ref"`
 	Enum       []json.RawMessage          `json:"enum"`
 	Const      json.RawMessage            `json:"const"`
-	Nullable   bool                       `json:"nullable"` // OpenAPI 3.0's
+	Nullable   bool                       `json:"nullable"` // of OpenAPI 3.0
 }
 
-// read reads a schema. A field of another type is left out.
+// read parses a schema. Fields of a wrong type are ignored.
 func read(text json.RawMessage) (*schema, bool) {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(text, &fields) != nil {
@@ -124,7 +124,7 @@ func read(text json.RawMessage) (*schema, bool) {
 	return &out, true
 }
 
-// properties finds what an object's members may be.
+// properties evaluates the members of an object.
 func (s *schemas) properties(text json.RawMessage, to tool) {
 	q, ok := read(text)
 	if !ok {
@@ -144,7 +144,7 @@ func (s *schemas) properties(text json.RawMessage, to tool) {
 	}
 }
 
-// kind is what the values of a schema may be.
+// kind is the kind of a schema's values.
 func (s *schemas) kind(text json.RawMessage) kind {
 	q, ok := read(text)
 	if !ok {
@@ -178,7 +178,7 @@ func (s *schemas) kind(text json.RawMessage) kind {
 	return k.and(s.kinds[q.Ref])
 }
 
-// either is what the values of one of some schemas may be.
+// either is the kind of values that satisfy one of several schemas.
 func (s *schemas) either(list []json.RawMessage) (k kind) {
 	anything := false
 	for _, sub := range list {
@@ -194,7 +194,7 @@ func (s *schemas) either(list []json.RawMessage) (k kind) {
 	return k
 }
 
-// and is what the values of both may be.
+// and is the values of both kinds.
 func (k kind) and(other kind) kind {
 	k.texts = append(k.texts, other.texts...)
 	switch {
@@ -206,7 +206,7 @@ func (k kind) and(other kind) kind {
 	return k
 }
 
-// values is a kind of just these.
+// values is the kind of a list of values.
 func values(list []json.RawMessage) (k kind) {
 	k.types = []string{}
 	for _, v := range list {
@@ -223,7 +223,7 @@ func values(list []json.RawMessage) (k kind) {
 	return k
 }
 
-// typeNames are the types that a schema names; nil: any.
+// typeNames is the types that a schema names; nil: any.
 func typeNames(text json.RawMessage) (names []string) {
 	var one string
 	if json.Unmarshal(text, &one) == nil && one != "" {
@@ -237,7 +237,7 @@ func typeNames(text json.RawMessage) (names []string) {
 	return names
 }
 
-// refer is the schema that a reference is to, if it is within the same one.
+// refer is the schema of a local reference; nil for others.
 func (s *schemas) refer(ref string) json.RawMessage {
 	path, ok := strings.CutPrefix(ref, "#")
 	if !ok {

@@ -10,8 +10,8 @@ import (
 	"mla/runtime/text/guided"
 )
 
-// Rules are those of turns like this one: its text follows a grammar. Where tools may be called, an
-// answer is a text that follows the grammar, or calls whose arguments follow their schemas.
+// Rules returns the rules of an answer whose text follows a grammar. If tools may be called, an answer is
+// either such a text, or calls whose arguments follow their schemas.
 func (t *Turn) Rules(ctx context.Context, text *grammar.Grammar) (r guided.Rules, err error) {
 	if text == nil {
 		return r, nil
@@ -37,7 +37,7 @@ func (t *Turn) Rules(ctx context.Context, text *grammar.Grammar) (r guided.Rules
 	return r, err
 }
 
-// calls is the grammar of calls of the tools that are declared.
+// calls is the grammar of calls of the declared tools.
 func (t *Turn) calls(ctx context.Context, writing output.Grammars) (*grammar.Grammar, error) {
 	list := make([]guided.Tool, len(t.tools))
 	for i, text := range t.tools {

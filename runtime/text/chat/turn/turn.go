@@ -1,6 +1,6 @@
-// Package turn joins a conversation with a tokenizer: the tokens of its prompt, the tokens that end
-// the answer, and a parser that takes the answer apart. The command line and the library both
-// answer through it; the server has a protocol to keep and does more.
+// Package turn joins a conversation with a tokenizer: the tokens of its prompt, the tokens that end the
+// answer, and the parser of the answer. The command line and the library answer chats with it. The server has
+// its own code, as its protocols need more.
 package turn
 
 import (
@@ -15,12 +15,12 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// Turn is what the model is to write next in a conversation.
+// Turn is the next turn of a conversation.
 type Turn struct {
 	Prompt []int32
-	// Parser takes the answer apart; nil: the text is no answer.
+	// Parser parses the answer; nil: the output is plain text.
 	Parser *output.Parser
-	// Think are the markers of thoughts of an answer.
+	// Think is the markers of an answer's thoughts.
 	Think [2]string
 
 	tokenizer *tokenizer.Tokenizer
@@ -28,15 +28,15 @@ type Turn struct {
 	markers   map[int32]string
 	format    *output.Format
 	tools     []json.RawMessage
-	before    int // calls of the conversation
+	before    int // number of calls in the conversation
 }
 
-// Text is the turn that continues a text as it is.
+// Text is the turn that continues a plain text.
 func Text(t *tokenizer.Tokenizer, prompt []int32) *Turn {
 	return &Turn{Prompt: prompt, tokenizer: t}
 }
 
-// New is the turn that answers messages. Tools of the options need a template that shows them.
+// New is the turn that answers messages. It fails for tools that the template does not support.
 func New(t *tokenizer.Tokenizer, r chat.Renderer, messages []chat.Message, o chat.Options) (*Turn, error) {
 	out := &Turn{Think: chat.ThoughtMarks(r.Template()), tokenizer: t, markers: map[int32]string{}, tools: o.Tools}
 	if len(o.Tools) > 0 {
@@ -77,7 +77,7 @@ func New(t *tokenizer.Tokenizer, r chat.Renderer, messages []chat.Message, o cha
 	return out, nil
 }
 
-// goesOn says whether a call may follow the end of the model's turn; the parser knows whether one does.
+// goesOn says whether a call may follow the end of the model's turn; the parser decides whether one does.
 func (t *Turn) goesOn(end string) bool {
 	return t.format != nil && slices.Contains(t.format.TurnEnds(), end)
 }
@@ -85,8 +85,8 @@ func (t *Turn) goesOn(end string) bool {
 // Ends says whether a token ends the answer.
 func (t *Turn) Ends(id int32) bool { return t.tokenizer.IsEOG(id) || slices.Contains(t.stops, id) }
 
-// push is what a token of the answer adds to it. Markers of thoughts and calls are control tokens,
-// whose names the stream leaves out.
+// push returns the events of a token. Markers of thoughts and calls are control tokens, whose names the
+// stream leaves out.
 func (t *Turn) push(s *tokenizer.Stream, id int32) []output.Event {
 	if name, ok := t.markers[id]; ok {
 		return t.Parser.Push(s.Flush() + name)
@@ -94,7 +94,7 @@ func (t *Turn) push(s *tokenizer.Stream, id int32) []output.Event {
 	return t.Parser.Push(s.Push(id))
 }
 
-// callID is the id of the answer's call of a number, from 0. What the model has written is kept.
+// callID is the id of the answer's call with a number, from 0. An id that the model has written is kept.
 func (t *Turn) callID(e output.Event, number int) string {
 	switch n := t.before + number; {
 	case e.ID != "":

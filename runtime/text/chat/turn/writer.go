@@ -10,15 +10,15 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// Writer makes text of the tokens of a turn, and hands over what is certain. Of an answer it tells
-// thoughts and calls from text.
+// Writer converts the tokens of a turn to text, and emits what is certain. In an answer it separates thoughts
+// and calls from text.
 type Writer struct {
-	Emit  func(text string) bool // gets the text; false ends it; nil: nobody listens
-	Think func(text string)      // gets the thoughts; nil: nobody listens
-	// Answer is where the text is in its rules; nil: it has none.
+	Emit  func(text string) bool // gets the text; false ends it; may be nil
+	Think func(text string)      // gets the thoughts; may be nil
+	// Answer is the text's position in its rules; nil: no rules.
 	Answer *guided.Answer
 	Calls  []chat.ToolCall
-	// Thought is how many tokens the thoughts have.
+	// Thought is the number of tokens of the thoughts.
 	Thought int
 
 	turn     *Turn
@@ -26,24 +26,24 @@ type Writer struct {
 	stops    *sample.Stopper
 	text     strings.Builder
 	thoughts strings.Builder
-	done     bool // a stop text was found, or nobody wants more
+	done     bool // a stop text was found, or Emit has returned false
 }
 
-// NewWriter is the writer of a turn that stop texts may end, and that follows rules.
+// NewWriter returns the writer of a turn with stop texts and rules.
 func (t *Turn) NewWriter(stops []string, rules guided.Rules) *Writer {
 	return &Writer{turn: t, stream: t.tokenizer.NewStream(), stops: sample.NewStopper(stops), Answer: guided.NewAnswer(t.tokenizer, t.Parser, rules)}
 }
 
-// Text is the text that was handed over so far.
+// Text is the text emitted so far.
 func (w *Writer) Text() string { return w.text.String() }
 
-// Thoughts are the thoughts so far.
+// Thoughts is the thoughts so far.
 func (w *Writer) Thoughts() string { return w.thoughts.String() }
 
-// Thinking says whether the next token is one of the thoughts.
+// Thinking says whether the next token belongs to the thoughts.
 func (w *Writer) Thinking() bool { return w.turn.Parser != nil && w.turn.Parser.Thinking() }
 
-// Token adds what a token completes; false ends the text.
+// Token adds a token; false ends the text.
 func (w *Writer) Token(id int32) bool {
 	if w.turn.Parser == nil {
 		return w.write(w.stream.Push(id)) && w.Answer.Token(id, false, nil)
@@ -76,7 +76,7 @@ func (w *Writer) events(list []output.Event) bool {
 	return !w.done
 }
 
-// called ends a call. One whose arguments are no JSON object is text, or a thought.
+// called ends a call. A call whose arguments are not a JSON object becomes text, or a thought.
 func (w *Writer) called(e output.Event) {
 	if e.Valid {
 		return
@@ -106,8 +106,8 @@ func (w *Writer) write(text string) bool {
 	return !w.done
 }
 
-// End hands over what was held back. whole says that the model has ended the text: then a call
-// without its end is one, too.
+// End emits what was held back. whole says that the model has ended the text: then a call without its end
+// marker is complete.
 func (w *Writer) End(whole bool) {
 	if w.done {
 		return

@@ -9,23 +9,23 @@ import (
 	"mla/runtime/text/grammar"
 )
 
-// Automaton is states, of which the first is where texts begin. From every state, an
-// accepting one can be reached, but if there is no text at all: then there is one state.
+// Automaton is a list of states; texts begin at the first. From every state an accepting one can be reached.
+// The automaton of no text has a single state.
 type Automaton []State
 
-// State has edges whose classes are apart.
+// State has edges with disjoint classes.
 type State struct {
 	Accept bool
 	Edges  []Edge
 }
 
-// Edge is characters that lead to a state.
+// Edge is a class of characters that leads to a state.
 type Edge struct {
 	By grammar.Class
 	To int
 }
 
-// maxStates is how many states an automaton may have.
+// maxStates is the most states of an automaton.
 const maxStates = 1 << 13
 
 // Automaton is the automaton of a language.
@@ -34,7 +34,7 @@ func (w *Work) Automaton(n Language) (a Automaton, err error) {
 	return a, err
 }
 
-// position is a formula at a kind of place.
+// position is a formula with the kind of place at which it holds.
 type position struct {
 	formula
 	begin, word bool
@@ -43,14 +43,14 @@ type position struct {
 type builder struct {
 	*formulas
 	letters   []letter // one for each class of characters
-	words     bool     // whether there is a letter before a place matters
+	words     bool     // whether a letter before the place matters
 	numbers   map[position]int
 	positions []position
-	edges     [][]int // by letter; negative: nowhere
+	edges     [][]int // by letter; negative: none
 	accept    []bool
 }
 
-// letter is characters that no class tells apart.
+// letter is a set of characters that no class distinguishes.
 type letter struct {
 	char  rune // one of them
 	class grammar.Class
@@ -90,7 +90,7 @@ func (b *builder) number(p position) int {
 	return n
 }
 
-// alphabet finds the classes of characters that a language tells apart.
+// alphabet finds the sets of characters that a language distinguishes.
 func (b *builder) alphabet(n Language) {
 	var classes []grammar.Class
 	seen := map[*node]bool{}
@@ -115,8 +115,8 @@ func (b *builder) alphabet(n Language) {
 	b.split(append(classes, Anything))
 }
 
-// split makes letters of classes: intervals between their bounds. Intervals that are in the same
-// classes are one letter.
+// split computes letters: the intervals between the bounds of classes. Intervals in the same classes form one
+// letter.
 func (b *builder) split(classes []grammar.Class) {
 	bounds := map[rune]bool{0xD800: true, 0xE000: true}
 	for _, c := range classes {
@@ -138,7 +138,7 @@ func (b *builder) split(classes []grammar.Class) {
 		if i+1 < len(starts) {
 			hi = starts[i+1] - 1
 		}
-		if lo >= 0xD800 && hi < 0xE000 { // no characters
+		if lo >= 0xD800 && hi < 0xE000 { // surrogates are not characters
 			continue
 		}
 		key := make([]byte, len(classes))
@@ -163,8 +163,8 @@ func contains(c grammar.Class, char rune) bool {
 	return i < len(c) && c[i].Lo <= char
 }
 
-// alike numbers states so that those have one number that no text tells apart; -1: no text
-// is accepted from there (Moore's algorithm).
+// alike assigns numbers to states; equivalent states get the same one; -1: no text is accepted from there
+// (Moore's algorithm).
 func (b *builder) alike() []int {
 	class := make([]int, len(b.accept))
 	for i, accept := range b.accept {
@@ -202,7 +202,7 @@ func (b *builder) alike() []int {
 	return b.alive(class)
 }
 
-// alive makes the class -1 of states from which no text is accepted.
+// alive sets class -1 for states from which no text is accepted.
 func (b *builder) alive(class []int) []int {
 	users := make([][]int, len(class))
 	var queue []int
@@ -236,9 +236,9 @@ func (b *builder) alive(class []int) []int {
 	return out
 }
 
-// automaton makes a state of each class.
+// automaton makes a state for each class.
 func (b *builder) automaton(class []int) Automaton {
-	number := map[int]int{} // of a class's state
+	number := map[int]int{} // by class: its state
 	a := Automaton{}
 	var from []int
 	state := func(i int) int {
@@ -277,10 +277,10 @@ func (b *builder) automaton(class []int) Automaton {
 	return a
 }
 
-// IsEmpty says that there is no text.
+// IsEmpty says that no text is accepted.
 func (a Automaton) IsEmpty() bool { return len(a) == 1 && !a[0].Accept && len(a[0].Edges) == 0 }
 
-// Accepts says whether a text is one of the language.
+// Accepts says whether a text belongs to the language.
 func (a Automaton) Accepts(text string) bool {
 	at := 0
 next:
@@ -296,7 +296,7 @@ next:
 	return a[at].Accept
 }
 
-// Matches says whether a text is one of a language, without its automaton.
+// Matches says whether a text belongs to a language, without constructing the automaton.
 func (w *Work) Matches(n Language, text string) (ok bool, err error) {
 	defer catch(&err)
 	f := newFormulas(w)

@@ -11,7 +11,7 @@ import (
 var (
 	digits = grammar.Class{{Lo: '0', Hi: '9'}}
 	words  = grammar.Class{{Lo: '0', Hi: '9'}, {Lo: 'A', Hi: 'Z'}, {Lo: '_', Hi: '_'}, {Lo: 'a', Hi: 'z'}}
-	// blanks are those that all readers take for such; allBlanks those that any does.
+	// blanks is the white space of all implementations; allBlanks is that of any.
 	blanks    = grammar.Class{{Lo: '\t', Hi: '\n'}, {Lo: '\f', Hi: '\r'}, {Lo: ' ', Hi: ' '}}
 	allBlanks = grammar.Class{{Lo: '\t', Hi: '\r'}, {Lo: ' ', Hi: ' '}, {Lo: 0x85, Hi: 0x85}, {Lo: 0xa0, Hi: 0xa0}, {Lo: 0x1680, Hi: 0x1680}, {Lo: 0x2000, Hi: 0x200a}, {Lo: 0x2028, Hi: 0x2029}, {Lo: 0x202f, Hi: 0x202f}, {Lo: 0x205f, Hi: 0x205f}, {Lo: 0x3000, Hi: 0x3000}, {Lo: 0xfeff, Hi: 0xfeff}}
 )
@@ -19,8 +19,8 @@ var (
 // controls are characters after a backslash.
 var controls = map[rune]rune{'n': '\n', 'r': '\r', 't': '\t', 'v': '\v', 'f': '\f', 'a': '\a', '0': 0}
 
-// escape reads what stands after a backslash; one says that it is one character. without
-// says that it stands in a class of what is left out.
+// escape parses what follows a backslash; one says that it is a single character. without says that it is
+// inside a negated class.
 func (p *parser) escape(without bool) (class grammar.Class, one bool) {
 	single := func(r rune) (grammar.Class, bool) { return grammar.Class{{Lo: r, Hi: r}}, true }
 	r := p.next()
@@ -67,7 +67,7 @@ func (p *parser) escape(without bool) (class grammar.Class, one bool) {
 	return single(r)
 }
 
-// unit reads the number of a character after \u.
+// unit parses the code of a character after \u.
 func (p *parser) unit() rune {
 	if p.take("{") {
 		n := rune(0)
@@ -79,7 +79,7 @@ func (p *parser) unit() rune {
 		return n
 	}
 	n := p.hex(4)
-	if n >= 0xD800 && n < 0xDC00 && p.take(`\u`) { // two halves of one character
+	if n >= 0xD800 && n < 0xDC00 && p.take(`\u`) { // a surrogate pair
 		n = 0x10000 + (n-0xD800)<<10 + (p.hex(4)-0xDC00)&0x3ff
 	}
 	return n
@@ -99,7 +99,7 @@ func (p *parser) hex(digits int) (n rune) {
 	return n
 }
 
-// property reads the name of a property of characters.
+// property parses the name of a character property.
 func (p *parser) property() (class grammar.Class) {
 	name := string(p.next())
 	if name == "{" {
@@ -144,10 +144,10 @@ func (p *parser) property() (class grammar.Class) {
 	return class.Not().Not()
 }
 
-// longNames are those of categories that are written out.
+// longNames maps long names of categories to short ones.
 var longNames = map[string]string{"Letter": "L", "Lowercase_Letter": "Ll", "Uppercase_Letter": "Lu", "Number": "N", "Decimal_Number": "Nd", "Punctuation": "P", "Symbol": "S", "Separator": "Z", "Mark": "M", "Other": "C", "digit": "Nd"}
 
-// class reads characters in brackets.
+// class parses a bracket expression.
 func (p *parser) class() grammar.Class {
 	not := p.take("^")
 	var all grammar.Class
@@ -167,7 +167,7 @@ func (p *parser) class() grammar.Class {
 	if not {
 		return all.Not()
 	}
-	return all.Not().Not() // in order
+	return all.Not().Not() // sorted
 }
 
 func (p *parser) member(not bool) (grammar.Class, bool) {

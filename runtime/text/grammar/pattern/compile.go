@@ -2,12 +2,12 @@ package pattern
 
 import "mla/runtime/text/grammar"
 
-// tree is a regular expression.
+// tree is a parsed regular expression.
 type tree struct {
 	op       op
 	class    grammar.Class
 	sub      []*tree
-	min, max int // of opRepeat; max < 0: any number
+	min, max int // for opRepeat; max < 0: no upper bound
 	assert   assertion
 }
 
@@ -19,17 +19,17 @@ const (
 	opAlt
 	opRepeat
 	opAssert
-	opAhead    // what follows begins with sub[0]
-	opNotAhead // it does not
+	opAhead    // lookahead: the rest begins with sub[0]
+	opNotAhead // negative lookahead
 )
 
-// Parse is the texts in which a regular expression is found.
+// Parse is the language of texts in which a regular expression matches anywhere.
 func (w *Work) Parse(text string) (n Language, err error) {
 	err = w.part(func() { n = w.anywhere(w.parse(text)) })
 	return n, err
 }
 
-// anywhere is the texts in which an expression is found.
+// anywhere is the language of texts in which an expression matches anywhere.
 func (w *Work) anywhere(t *tree) Language {
 	anything := &node{kind: isOr}
 	found := w.compile(t, All)
@@ -40,7 +40,7 @@ func (w *Work) anywhere(t *tree) Language {
 	return anything
 }
 
-// anchored says whether a match has to begin at the text's beginning.
+// anchored says whether a match has to begin at the beginning of the text.
 func anchored(t *tree) bool {
 	switch t.op {
 	case opAssert:
@@ -58,7 +58,7 @@ func anchored(t *tree) bool {
 	return false
 }
 
-// compile is an expression with next after it.
+// compile is the language of an expression followed by next.
 func (w *Work) compile(t *tree, next *node) *node {
 	w.spend(4)
 	switch t.op {

@@ -1,15 +1,13 @@
-// Package pattern makes automata of regular expressions, and of what several of them have
-// in common or leave out.
+// Package pattern makes automata of regular expressions, and of their intersections, unions and complements.
 //
 //	Parse ─ Language ─ And, Or, Not ─ Automaton
 //
-// A Language is the texts from a place to their end. A regular expression becomes nodes
-// that each say what has to follow, so that a lookahead is an intersection with what comes
-// after it. The automaton's states are formulas over these nodes (those of an alternating
-// automaton, Chandra, Kozen and Stockmeyer 1981): they are made as they are reached, up to
-// a limit.
+// A Language is a set of texts, from a position to the end. A regular expression becomes nodes, each of which
+// says what has to follow; so a lookahead is an intersection with what follows it. The states of an automaton
+// are formulas over these nodes (an alternating automaton: Chandra, Kozen and Stockmeyer 1981). They are
+// constructed on demand, up to a limit.
 //
-// The notation is that of ECMA-262 with the flag u. \s matches blanks of ASCII only, and \S
-// none of Unicode, so that readers of either kind agree. Lookbehinds and references to
-// groups are refused.
+// The notation is that of ECMA-262 with the flag u. \s matches only ASCII white space, and \S excludes all
+// Unicode white space, so that implementations of either kind agree. Lookbehinds and backreferences are
+// refused.
 package pattern

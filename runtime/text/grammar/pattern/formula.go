@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// formula is what the rest of a text has to be: a number of those that formulas keeps.
+// formula is what the rest of a text has to satisfy, as an index of formulas.
 type formula = int32
 
-// The formulas that are always there.
+// Formulas that always exist.
 const (
 	never formula = iota
 	all
 )
 
-// formulas keeps each formula once.
+// formulas stores each formula once.
 type formulas struct {
 	*Work
 	known map[string]formula
@@ -23,9 +23,9 @@ type formulas struct {
 	key   []byte
 }
 
-// made is how a formula is made: of a node, or of others.
+// made is how a formula was made: from a node, or from other formulas.
 type made struct {
-	kind kind // isNever, isAll, isOr, isAnd, isNot; isChar: of node
+	kind kind // isNever, isAll, isOr, isAnd, isNot; isChar: from node
 	node *node
 	of   []formula
 }
@@ -51,9 +51,9 @@ func (f *formulas) atom(n *node) formula {
 	return id
 }
 
-// join is the formula that all of a list, or one of it, has to be met.
+// join is the conjunction or disjunction of a list.
 func (f *formulas) join(k kind, list []formula) formula {
-	none, zero := never, all // of isOr
+	none, zero := never, all // for isOr
 	if k == isAnd {
 		none, zero = all, never
 	}
@@ -72,7 +72,7 @@ func (f *formulas) join(k kind, list []formula) formula {
 	slices.Sort(out)
 	out = slices.Compact(out)
 	f.spend(1 + len(out))
-	for _, id := range out { // of something and its opposite, nothing is left
+	for _, id := range out { // a formula and its negation cancel
 		if f.list[id].kind == isNot {
 			if _, both := slices.BinarySearch(out, f.list[id].of[0]); both {
 				return zero
@@ -115,7 +115,7 @@ func (f *formulas) make(k kind, of []formula) formula {
 	return id
 }
 
-// place is what is on both sides of a place in a text.
+// place is what is on both sides of a position in a text.
 type place struct {
 	begin, end           bool
 	wordBefore, wordNext bool
@@ -133,11 +133,11 @@ func (p *place) is(a assertion) bool {
 	return p.wordBefore == p.wordNext
 }
 
-// step is what has to follow a character; at the end of the text, all or never.
+// step computes what has to follow a character; at the end of the text the result is all or never.
 type step struct {
 	*formulas
 	place
-	char    rune // meets the classes of char's members
+	char    rune // in the classes of char's members
 	open    map[*node]bool
 	results map[formula]formula
 }
@@ -167,8 +167,8 @@ func (s *step) formula(id formula) formula {
 	return out
 }
 
-// node is what has to follow after a node. One that leads back to itself without a
-// character gives nothing new there.
+// node is what has to follow after a node. A node that leads back to itself without a character contributes
+// nothing.
 func (s *step) node(n *node) formula {
 	s.spend(1)
 	switch n.kind {

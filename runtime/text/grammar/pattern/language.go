@@ -9,7 +9,7 @@ import (
 	"mla/runtime/text/grammar"
 )
 
-// Language is a set of texts. It does not change.
+// Language is an immutable set of texts.
 type Language = *node
 
 type kind uint8
@@ -18,11 +18,11 @@ const (
 	isNever   kind = iota // no text
 	isAll                 // all texts
 	isEnd                 // the empty text
-	isChar                // a character of class, and next after it
+	isChar                // a character of class, followed by next
 	isOr                  // one of list
 	isAnd                 // all of list
 	isNot                 // not next
-	isAsserts             // next, if the place is as assert says
+	isAsserts             // next, if assert holds here
 )
 
 type node struct {
@@ -33,17 +33,17 @@ type node struct {
 	list   []*node
 }
 
-// assertion is what is asked of a place between two characters.
+// assertion is a condition on the position between two characters.
 type assertion uint8
 
 const (
 	atBegin assertion = iota
 	atEnd
-	atWord    // between a letter and something else
-	notAtWord // not so
+	atWord    // between a word character and another one
+	notAtWord // the opposite
 )
 
-// Languages that need no work.
+// Predefined languages.
 var (
 	Never Language = &node{kind: isNever}
 	All   Language = &node{kind: isAll}
@@ -53,7 +53,7 @@ var (
 // Anything is the class of all characters.
 var Anything = grammar.Class{{Lo: 0, Hi: utf8.MaxRune}}
 
-// And is the texts of all.
+// And is the intersection of languages.
 func And(list ...Language) Language {
 	var out []*node
 	for _, n := range list {
@@ -76,7 +76,7 @@ func And(list ...Language) Language {
 	return &node{kind: isAnd, list: out}
 }
 
-// Or is the texts of any.
+// Or is the union of languages.
 func Or(list ...Language) Language {
 	var out []*node
 	for _, n := range list {
@@ -99,7 +99,7 @@ func Or(list ...Language) Language {
 	return &node{kind: isOr, list: out}
 }
 
-// Not is all other texts.
+// Not is the complement of a language.
 func Not(n Language) Language {
 	switch n.kind {
 	case isNever:
@@ -112,7 +112,7 @@ func Not(n Language) Language {
 	return &node{kind: isNot, next: n}
 }
 
-// Text is a text alone.
+// Text is the language of a single text.
 func Text(text string) Language {
 	runes := []rune(text)
 	n := Empty
@@ -122,26 +122,26 @@ func Text(text string) Language {
 	return n
 }
 
-// Length is the texts of a given number of characters; most < 0: of any number.
+// Length is the texts of least to most characters; most < 0: no upper bound.
 func (w *Work) Length(least, most int) (n Language, err error) {
 	r := &tree{op: opRepeat, min: least, max: most, sub: []*tree{{op: opClass, class: Anything}}}
 	err = w.part(func() { n = w.compile(r, Empty) })
 	return n, err
 }
 
-// Work is what may still be done. All that is made with one has the limit in common.
+// Work is a limit on work, shared by everything made with it.
 type Work struct {
 	ctx  context.Context
 	left int
 }
 
-// NewWork is a limit of a given number of steps. It ends with its context.
+// NewWork returns a limit of a number of steps, which also ends with the context.
 func NewWork(ctx context.Context, steps int) *Work { return &Work{ctx, steps} }
 
-// ErrTooLarge says that a limit is used up.
+// ErrTooLarge says that a limit is exhausted.
 var ErrTooLarge = errors.New("too large: its repetitions and alternatives take too many steps")
 
-// stopped is why work ended.
+// stopped is the reason for which work ended.
 type stopped struct{ err error }
 
 // Spend counts steps, and fails with ErrTooLarge or the context's cause.
@@ -151,10 +151,10 @@ func (w *Work) Spend(n int) (err error) {
 	return nil
 }
 
-// Spent says that nothing may be done any more.
+// Spent says that the limit is exhausted.
 func (w *Work) Spent() bool { return w.left < 0 }
 
-// part runs f with a part of what is left, so that what is too large leaves something.
+// part runs f with a part of the remaining limit, so that a failure leaves some.
 func (w *Work) part(f func()) (err error) {
 	all := w.left
 	w.left = all / 4

@@ -16,14 +16,14 @@ const (
 	maxTimes   = 1 << 14
 )
 
-// parser reads a regular expression.
+// parser parses a regular expression.
 type parser struct {
 	*Work
 	text  string
 	at    int
 	depth int
-	fold  bool // letters of both cases are the same
-	dot   bool // . is a line break, too
+	fold  bool // case-insensitive
+	dot   bool // . matches line breaks, too
 }
 
 func (w *Work) parse(text string) *tree {
@@ -51,7 +51,7 @@ func (p *parser) take(text string) bool {
 
 func (p *parser) end() bool { return p.at == len(p.text) }
 
-// next reads a character.
+// next consumes a character.
 func (p *parser) next() rune {
 	if p.end() {
 		fail("the pattern %q ends too early", p.text)
@@ -89,7 +89,7 @@ func (p *parser) sequence() *tree {
 	return t
 }
 
-// atom reads what a repetition may follow; nil: flags.
+// atom parses an operand of a repetition; nil: it was flags.
 func (p *parser) atom() *tree {
 	switch r := p.next(); r {
 	case '^':
@@ -142,7 +142,7 @@ func (p *parser) group() *tree {
 		}
 	case p.take("?"):
 		if p.flags() {
-			return nil // for what follows in this group
+			return nil // for the rest of this group
 		}
 	}
 	t := p.alternatives()
@@ -156,7 +156,7 @@ func (p *parser) group() *tree {
 	return &tree{op: op, sub: []*tree{t}}
 }
 
-// flags reads i and s; alone says whether they end with the group.
+// flags parses i and s; alone says whether they end with the group.
 func (p *parser) flags() (alone bool) {
 	for {
 		switch r := p.next(); r {
@@ -174,7 +174,7 @@ func (p *parser) flags() (alone bool) {
 	}
 }
 
-// repeated reads how often something comes.
+// repeated parses the repetition of an operand.
 func (p *parser) repeated(t *tree) *tree {
 	for n := 0; ; n++ {
 		r := &tree{op: opRepeat, sub: []*tree{t}, max: -1}
@@ -192,12 +192,12 @@ func (p *parser) repeated(t *tree) *tree {
 		if n > 0 {
 			fail("a repetition of a repetition in the pattern %q", p.text)
 		}
-		p.take("?") // as few as possible: the texts are the same
+		p.take("?") // lazy: the language is the same
 		t = r
 	}
 }
 
-// times reads {n}, {n,} or {n,m}; what is none of them is text.
+// times parses {n}, {n,} or {n,m}; other text in braces is literal.
 func (p *parser) times(r *tree) bool {
 	start := p.at
 	number := func() (n int, ok bool) {
@@ -232,7 +232,7 @@ func (p *parser) times(r *tree) bool {
 	return true
 }
 
-// folded is a class with the other case of its letters, if that is asked for.
+// folded is a class with the other case of its letters, if case is ignored.
 func (p *parser) folded(c grammar.Class) grammar.Class {
 	if !p.fold {
 		return c

@@ -7,7 +7,7 @@ import (
 	"mla/runtime/text/grammar"
 )
 
-// Add makes rules of a schema in a grammar that is being made.
+// Add adds the rules of a schema to a grammar.
 func Add(ctx context.Context, g *grammar.Grammar, text []byte, o Options) (grammar.Expr, error) {
 	return adding(ctx, g, o, anything(text), func(g *grammar.Grammar, d detail) (grammar.Expr, error) {
 		c, err := newCompiler(ctx, g, text, o, d)
@@ -18,7 +18,7 @@ func Add(ctx context.Context, g *grammar.Grammar, text []byte, o Options) (gramm
 	})
 }
 
-// adding adds rules with as much detail as there is room for.
+// adding adds rules with as much detail as possible.
 func adding(ctx context.Context, g *grammar.Grammar, o Options, whole func() *grammar.Grammar, with func(*grammar.Grammar, detail) (grammar.Expr, error)) (e grammar.Expr, err error) {
 	made, err := tried(ctx, o, whole, func(d detail) (*grammar.Grammar, error) {
 		own := &grammar.Grammar{}
@@ -33,15 +33,15 @@ func adding(ctx context.Context, g *grammar.Grammar, o Options, whole func() *gr
 	return g.Include(made), nil
 }
 
-// Pairs says how an object's properties are written other than in JSON.
+// Pairs is how an object's properties are written if not as JSON.
 type Pairs struct {
 	Pair func(key, value grammar.Expr) grammar.Expr
-	// Bare is the characters that strings are made of, which stand without quotes.
+	// Bare is the characters of strings, which are written without quotes.
 	Bare grammar.Class
 }
 
-// AddPairs makes rules of a schema of an object whose properties are written as pairs. A
-// property of type string stands without quotes, all else is JSON.
+// AddPairs adds the rules of an object's schema whose properties are written as pairs. Properties of type
+// string are written without quotes, all others as JSON.
 func AddPairs(ctx context.Context, g *grammar.Grammar, text []byte, o Options, p Pairs) (grammar.Expr, error) {
 	whole := func() *grammar.Grammar { return anyPairs(p) }
 	return adding(ctx, g, o, whole, func(g *grammar.Grammar, d detail) (grammar.Expr, error) {
@@ -53,7 +53,7 @@ func AddPairs(ctx context.Context, g *grammar.Grammar, text []byte, o Options, p
 	})
 }
 
-// arguments is the grammar of pairs: of any of the objects that the schema allows.
+// arguments is the grammar of pairs for any of the objects that the schema allows.
 func (c *compiler) arguments(p Pairs) (grammar.Expr, error) {
 	f, err := c.form(c.root, false)
 	if err != nil {
@@ -111,8 +111,8 @@ func (c *compiler) pairList(o *members, p Pairs) (grammar.Expr, error) {
 	return c.g.Add("arguments", list), nil
 }
 
-// pairValue is the grammar of a property's value: its strings are bare if its type says
-// that they are strings.
+// pairValue is the grammar of a property's value. Strings are without quotes if the property's type says that
+// it is a string.
 func (c *compiler) pairValue(p *condition, bare grammar.Class) (grammar.Expr, error) {
 	if !c.bareString(p) {
 		return c.rule(p)
@@ -125,7 +125,7 @@ func (c *compiler) pairValue(p *condition, bare grammar.Class) (grammar.Expr, er
 	return c.g.Add(p.path(), e), err
 }
 
-// anyPairs is pairs of any names and values.
+// anyPairs is pairs with any names and values.
 func (c *compiler) anyPairs(p Pairs) grammar.Expr {
 	name := grammar.Repeat{Of: grammar.Class{{Lo: '0', Hi: '9'}, {Lo: 'A', Hi: 'Z'}, {Lo: '_', Hi: '_'}, {Lo: 'a', Hi: 'z'}}, Min: 1, Max: 64}
 	return grammar.Any(p.Pair(name, c.value()))

@@ -7,28 +7,28 @@ import (
 	"mla/runtime/text/grammar"
 )
 
-// array is what an array has to be.
+// array is a constraint on arrays.
 type array struct {
 	front       []*condition // of the first items
-	rest        *condition   // of those that follow
-	least, most int          // items; most < 0: no limit
+	rest        *condition   // of all further items
+	least, most int          // number of items; most < 0: no limit
 	counts      []count
 	unique      bool
 	seen        seenItems
 }
 
-// count says how many items meet a condition.
+// count bounds how many items satisfy a condition.
 type count struct {
 	of          *condition
 	least, most int // most < 0: no limit
-	from        int // items before that one do not count
+	from        int // first item that counts
 }
 
-// seenItems are those that keywords have looked at.
+// seenItems is the items that keywords have evaluated.
 type seenItems struct {
 	all   bool
 	first int
-	met   []*condition // those that meet any of these
+	met   []*condition // items that satisfy any of these are evaluated
 }
 
 // at is the condition of an item.
@@ -39,10 +39,10 @@ func (a *array) at(i int) *condition {
 	return a.rest
 }
 
-// meetArrays is nil if no array is left, as far as that is easy to see.
+// meetArrays is the intersection of two constraints; nil if it is obviously empty.
 func (c *compiler) meetArrays(a, b *array) *array {
 	if c.Spend(64+32*(len(a.front)+len(b.front))) != nil {
-		return nil // met says so
+		return nil // met has recorded it
 	}
 	out := &array{least: max(a.least, b.least), most: a.most, unique: a.unique || b.unique, rest: c.each(a.rest, b.rest), counts: slices.Concat(a.counts, b.counts)}
 	if a.most < 0 || b.most >= 0 && b.most < a.most {
@@ -64,14 +64,14 @@ func (c *compiler) meetArrays(a, b *array) *array {
 	return out
 }
 
-// cut allows a given number of items.
+// cut limits the array to n items.
 func (a *array) cut(n int) {
 	if a.most < 0 || n < a.most {
 		a.most = n
 	}
 }
 
-// notArray is all other arrays.
+// notArray is the complement.
 func (c *compiler) notArray(a *array) (list []*array, err error) {
 	add := func(one *array) { list = append(list, one) }
 	if a.unique {
@@ -108,7 +108,7 @@ func (c *compiler) notArray(a *array) (list []*array, err error) {
 	return list, nil
 }
 
-// emptyArray says that there is no array, as far as that is certain.
+// emptyArray says whether no array is possible, if that is certain.
 func (c *compiler) emptyArray(a *array) bool {
 	for i := range min(a.least, len(a.front)+1) {
 		if c.empty(a.at(i)) {
@@ -118,7 +118,7 @@ func (c *compiler) emptyArray(a *array) bool {
 	return slices.ContainsFunc(a.counts, func(n count) bool { return n.least > 0 && c.empty(n.of) })
 }
 
-// arrays is what keywords say of arrays.
+// arrays is the constraint of a schema's keywords on arrays.
 func (c *compiler) arrays(p place) (a *array, spoken bool, err error) {
 	s, path := p.schema, p.path
 	a = &array{rest: anyValue}
@@ -174,7 +174,7 @@ func (c *compiler) contains(a *array, p place) error {
 	return nil
 }
 
-// unseenItems is an array of whose items those meet a condition that no keyword has looked at.
+// unseenItems is an array whose items satisfy p unless a keyword has evaluated them.
 func (c *compiler) unseenItems(a *array, p *condition) *array {
 	if a.seen.all {
 		return a
@@ -190,7 +190,7 @@ func (c *compiler) unseenItems(a *array, p *condition) *array {
 	return out
 }
 
-// maxCounts is how many conditions of an array are counted.
+// maxCounts is the most conditions of an array that are counted.
 const maxCounts = 3
 
 // arrayOf is the grammar of an array.
@@ -212,10 +212,10 @@ func (c *compiler) arrayOf(a *array) (grammar.Expr, error) {
 	return grammar.Seq{grammar.Literal("["), c.space(), rest}, err
 }
 
-// maxStates is how far the items of an array are counted one by one.
+// maxStates is the most items of an array that are counted one by one.
 const maxStates = 256
 
-// list is an array of items of one kind; most < 0: of any number.
+// list is an array of equal items; most < 0: any number.
 func (c *compiler) list(item grammar.Expr, least, most int) grammar.Expr {
 	open, end := grammar.Seq{grammar.Literal("["), c.space()}, grammar.Literal("]")
 	if most == 0 {
@@ -229,7 +229,7 @@ func (c *compiler) list(item grammar.Expr, least, most int) grammar.Expr {
 	return grammar.Seq{open, all, end}
 }
 
-// items makes a rule for each number of items, and of those that were counted.
+// items makes a rule for each number of items and each combination of counts.
 type items struct {
 	*compiler
 	*array
@@ -237,11 +237,11 @@ type items struct {
 	known map[string]grammar.Ref
 }
 
-// from is what follows i items.
+// from is the grammar after i items.
 func (w *items) from(i int, counted []int) (grammar.Expr, error) {
 	at := i
 	if last := max(len(w.front), w.least, w.fromMost()); w.most < 0 {
-		at = min(i, last+1) // what follows is the same from there on
+		at = min(i, last+1) // from last+1 on the rest is the same
 	}
 	key := fmt.Sprint(at, counted)
 	if r, ok := w.known[key]; ok {
@@ -299,8 +299,7 @@ func (w *items) enough(counted []int) bool {
 	return true
 }
 
-// item is the i-th item, which counts for the conditions of a choice, and how many there
-// are then of each; nil: that may not be.
+// item is the i-th item, which satisfies the conditions of a choice, and the new counts; nil: impossible.
 func (w *items) item(i, choice int, counted []int) (grammar.Expr, []int, error) {
 	next := slices.Clone(counted)
 	list := []*condition{w.at(i)}

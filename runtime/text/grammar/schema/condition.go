@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// condition is what a value has to meet. Equal ones are one.
+// condition is what a value has to satisfy. Equal conditions are shared.
 type condition struct {
 	kind  conditionKind
 	id    int
-	place place        // of isSchema
-	of    []*condition // of isNot, isEach, isSome
+	place place        // for isSchema
+	of    []*condition // for isNot, isEach, isSome
 }
 
 type conditionKind uint8
@@ -19,10 +19,10 @@ type conditionKind uint8
 const (
 	isAny    conditionKind = iota // any value
 	isNone                        // no value
-	isSchema                      // is valid by place
-	isNot                         // not of[0]
-	isEach                        // all of them
-	isSome                        // one of them
+	isSchema                      // valid against place
+	isNot                         // does not satisfy of[0]
+	isEach                        // satisfies all
+	isSome                        // satisfies one
 )
 
 var (
@@ -30,7 +30,7 @@ var (
 	noValue  = &condition{kind: isNone, id: 1}
 )
 
-// conditions keeps each one once.
+// conditions stores each condition once.
 type conditions struct {
 	known map[string]*condition
 }
@@ -48,7 +48,7 @@ func (c *conditions) make(p *condition) *condition {
 	return p
 }
 
-// schema is the condition to be valid by the schema of a place.
+// schema is the condition of being valid against the schema of a place.
 func (c *conditions) schema(p place) *condition {
 	if p.schema == nil {
 		if p.always {
@@ -74,10 +74,12 @@ func (c *conditions) not(p *condition) *condition {
 	return c.make(&condition{kind: isNot, of: []*condition{p}})
 }
 
-// each is the condition to meet all of a list; some, any of it.
+// each is the condition of satisfying all of a list.
 func (c *conditions) each(list ...*condition) *condition {
 	return c.join(isEach, noValue, anyValue, list)
 }
+
+// some is the condition of satisfying any of a list.
 func (c *conditions) some(list ...*condition) *condition {
 	return c.join(isSome, anyValue, noValue, list)
 }
@@ -105,7 +107,7 @@ func (c *conditions) join(kind conditionKind, zero, one *condition, list []*cond
 	return c.make(&condition{kind: kind, of: of})
 }
 
-// path says which places a condition is about.
+// path lists the places of a condition.
 func (p *condition) path() string {
 	switch p.kind {
 	case isAny:

@@ -7,18 +7,18 @@ import (
 	"mla/runtime/text/grammar"
 )
 
-// digitState is how far a number has come.
+// digitState is the state after some digits of a number.
 type digitState struct {
 	places, step int
 	fits         string
-	left         int // digits in front of the point
-	decimals     int // digits after it that were written
-	remainder    int // of the digits so far, by the step
-	// What follows must not be less than low, or more than high; "": it may be anything.
+	left         int // digits left before the decimal point
+	decimals     int // digits written after it
+	remainder    int // of the digits so far, modulo the step
+	// The rest must be between low and high; "": no bound.
 	low, high string
 }
 
-// digit is the rule of what follows a state.
+// digit is the rule after a state.
 func (w *writer) digit(s digitState) grammar.Ref {
 	if r, ok := w.c.digits[s]; ok {
 		return r
@@ -49,7 +49,7 @@ func (s *digitState) rest() int {
 	return r
 }
 
-// choices are the digits that may come next, with what follows each.
+// choices is the possible next digits, each with what follows it.
 func (w *writer) choices(s digitState) (all grammar.Alt) {
 	from, to := byte('0'), byte('9')
 	if s.low != "" {
@@ -77,7 +77,7 @@ func (w *writer) choices(s digitState) (all grammar.Alt) {
 	return all
 }
 
-// padded is a number with a given number of digits.
+// padded is a number with leading zeros.
 func padded(n *big.Int, digits int) string {
 	text := n.String()
 	return strings.Repeat("0", digits-len(text)) + text

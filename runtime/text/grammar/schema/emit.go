@@ -9,7 +9,7 @@ import (
 // nothing matches no text.
 var nothing = grammar.Alt{}
 
-// values is the grammar of a form at a path. Strings that are made of bare stand without quotes.
+// values is the grammar of a form at a path. Strings of characters in bare are written without quotes.
 func (c *compiler) values(f *form, path string, bare grammar.Class) (grammar.Expr, error) {
 	f = f.meant()
 	var all grammar.Alt
@@ -65,7 +65,7 @@ func (c *compiler) values(f *form, path string, bare grammar.Class) (grammar.Exp
 	return all, nil
 }
 
-// looseArray is an array without what cannot be held.
+// looseArray is the grammar of an array without the constraints that are not supported.
 func (c *compiler) looseArray(a *array) (grammar.Expr, error) {
 	out := *a
 	out.unique, out.counts = false, nil
@@ -75,15 +75,15 @@ func (c *compiler) looseArray(a *array) (grammar.Expr, error) {
 	return c.arrayOf(&out)
 }
 
-// looseObject is an object without what cannot be held.
+// looseObject is the grammar of an object without the constraints that are not supported.
 func (c *compiler) looseObject(o *members) (grammar.Expr, error) {
 	out := *o
 	out.exist, out.least, out.most = nil, 0, -1
 	return c.oneObject(&out)
 }
 
-// bareString says whether a property's strings stand without quotes where others are JSON:
-// its own schema says that they are strings.
+// bareString says whether a property's strings are written without quotes: its own schema has to say that
+// they are strings.
 func (c *compiler) bareString(p *condition) bool {
 	if p.kind != isSchema || slices.ContainsFunc([]string{"$ref", "allOf", "anyOf", "oneOf"}, p.place.schema.has) {
 		return false

@@ -6,19 +6,19 @@ import (
 	"mla/runtime/text/grammar/pattern"
 )
 
-// form is a set of values, by their types. Numbers, arrays and objects are each any of a
-// list of constraints. A form does not change once it is made.
+// form is an immutable set of values, by type. Numbers, arrays and objects satisfy any one of a list of
+// constraints.
 type form struct {
 	null, yes, no bool // null, true and false
 	text          texts
 	numbers       []*numeric
 	arrays        []*array
 	objects       []*members
-	// about are the types that keywords have spoken of without a type. Where none is said,
-	// values are of these alone.
+	// about is the types that keywords without "type" are about. Without "type", values are restricted to
+	// these.
 	about kinds
-	typed bool // a type is said
-	loose bool // there are values that are valid and not in it
+	typed bool // "type" is given
+	loose bool // some valid values are missing
 }
 
 // kinds are types of values.
@@ -31,12 +31,12 @@ const (
 	kindNumber
 	kindArray
 	kindObject
-	kindInteger // a number, too
+	kindInteger // a subset of numbers
 )
 
 const allKinds = kindNull | kindBoolean | kindText | kindNumber | kindArray | kindObject
 
-// maxCases is how many constraints a form may have of one type.
+// maxCases is the most constraints of a form for one type.
 const maxCases = 64
 
 // full is all values of some types.
@@ -60,7 +60,7 @@ func full(k kinds) *form {
 	return f
 }
 
-// kinds are the types of which a form has values.
+// kinds is the types of a form's values.
 func (f *form) kinds() (k kinds) {
 	for kind, has := range map[kinds]bool{kindNull: f.null, kindBoolean: f.yes || f.no, kindText: !f.text.none(), kindNumber: len(f.numbers) > 0, kindArray: len(f.arrays) > 0, kindObject: len(f.objects) > 0} {
 		if has {
@@ -70,7 +70,7 @@ func (f *form) kinds() (k kinds) {
 	return k
 }
 
-// only is a form without the values of other types.
+// only is the form restricted to some types.
 func (f *form) only(k kinds) *form {
 	out := *f
 	out.null, out.yes, out.no = f.null && k&kindNull != 0, f.yes && k&kindBoolean != 0, f.no && k&kindBoolean != 0
@@ -89,7 +89,7 @@ func (f *form) only(k kinds) *form {
 	return &out
 }
 
-// meant is a form without values of types that nobody has spoken of.
+// meant is the form restricted to the types that keywords are about.
 func (f *form) meant() *form {
 	if f.typed || f.about == 0 || f.kinds() != allKinds {
 		return f
@@ -99,7 +99,7 @@ func (f *form) meant() *form {
 	return out
 }
 
-// meet is the values of both.
+// meet is the intersection.
 func (c *compiler) meet(a, b *form) (*form, error) {
 	out := &form{null: a.null && b.null, yes: a.yes && b.yes, no: a.no && b.no, about: a.about | b.about, typed: a.typed || b.typed, loose: a.loose || b.loose}
 	var err error
@@ -116,7 +116,7 @@ func (c *compiler) meet(a, b *form) (*form, error) {
 	return out, err
 }
 
-// met meets each constraint of one list with each of another. nil: no value meets both.
+// met intersects each constraint of one list with each of another; nil: it is empty.
 func met[T any](c *compiler, a, b []*T, meet func(a, b *T) *T) (out []*T, err error) {
 	if err := c.Spend(1 + 16*len(a)*len(b)); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func met[T any](c *compiler, a, b []*T, meet func(a, b *T) *T) (out []*T, err er
 	return out, nil
 }
 
-// join is the values of either.
+// join is the union.
 func (c *compiler) join(a, b *form) (*form, error) {
 	out := &form{null: a.null || b.null, yes: a.yes || b.yes, no: a.no || b.no, loose: a.loose || b.loose, about: a.about & b.about, typed: a.typed && b.typed}
 	if a.typed != b.typed || a.about != 0 && b.about != 0 {
@@ -157,7 +157,7 @@ func (c *compiler) join(a, b *form) (*form, error) {
 	return out, c.Spend(len(out.numbers) + len(out.arrays) + len(out.objects))
 }
 
-// turn is all other values. The form has to be exact.
+// turn is the complement. The form has to be exact.
 func (c *compiler) turn(f *form) (*form, error) {
 	out := full(allKinds)
 	out.null, out.yes, out.no = !f.null, !f.yes, !f.no
@@ -187,8 +187,8 @@ func (c *compiler) turn(f *form) (*form, error) {
 	return out, nil
 }
 
-// form is that of a condition. An exact one has all values that meet it; the other has no
-// others, and may lack some.
+// form is the form of a condition. An exact form has all values that satisfy it. An inexact one has only such
+// values, but may lack some.
 func (c *compiler) form(p *condition, exact bool) (*form, error) {
 	key := formKey{p, exact}
 	if f, ok := c.forms[key]; ok {
@@ -249,7 +249,7 @@ func (c *compiler) find(p *condition, exact bool) (*form, error) {
 	return out, nil
 }
 
-// empty says that no value meets a condition. Where that is not certain, it says no.
+// empty says whether no value satisfies a condition; false if that is not certain.
 func (c *compiler) empty(p *condition) bool {
 	switch p.kind {
 	case isAny:
@@ -266,7 +266,7 @@ func (c *compiler) empty(p *condition) bool {
 	return err == nil && c.hollow(f)
 }
 
-// hollow says that a form has no values, as far as that is certain.
+// hollow says whether a form has no values, if that is certain.
 func (c *compiler) hollow(f *form) bool {
 	if f.null || f.yes || f.no {
 		return false

@@ -1,6 +1,6 @@
 package schema
 
-// The pieces of formats.
+// Parts of formats.
 const (
 	date       = `(\d{4}-((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8]))|(\d\d(0[48]|[2468][048]|[13579][26])|([02468][048]|[13579][26])00)-02-29)`
 	clock      = `([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d{1,9})?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)`
@@ -14,14 +14,13 @@ const (
 	uriPathEtc = `(:\d{1,4})?(/[A-Za-z0-9._~-]*)*(\?[A-Za-z0-9._~=&-]*)?(#[A-Za-z0-9._~-]*)?`
 )
 
-// The pieces of references.
+// Parts of references.
 const (
 	reference = `^(https?://` + host + `)?(/[A-Za-z0-9._~-]+)*/?(\?[A-Za-z0-9._~=&-]*)?(#[A-Za-z0-9._~-]*)?$`
 	steps     = `(/([A-Za-z0-9._ -]|~[01])*)*`
 )
 
-// formats are patterns of texts of formats; they need not have all of them. Other formats
-// say nothing.
+// formats has patterns for formats; they need not match all valid texts. Unknown formats have no effect.
 var formats = map[string]string{
 	"date":      `^` + date + `$`,
 	"time":      `^` + clock + `$`,

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// maxDepth is how deep a schema may be.
+// maxDepth is the deepest nesting of a schema.
 const maxDepth = 100
 
 // object is a JSON object with the order of its keys.
@@ -23,7 +23,7 @@ type object struct {
 func (o *object) has(key string) bool { _, ok := o.values[key]; return ok }
 func (o *object) get(key string) any  { return o.values[key] }
 
-// decode reads one JSON value: *object, []any, string, json.Number, bool or nil.
+// decode parses one JSON value: *object, []any, string, json.Number, bool or nil.
 func decode(text []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
@@ -82,7 +82,7 @@ func next(d *json.Decoder, depth int) (any, error) {
 	return o, nil
 }
 
-// encode is the JSON text of what decode returns.
+// encode is the JSON text of a value from decode.
 func encode(v any) string {
 	switch v := v.(type) {
 	case *object:
@@ -117,7 +117,7 @@ func quote(text string) string {
 	return b.String() + `"`
 }
 
-// escape is a character as it stands in a JSON string.
+// escape is a character as it is written in a JSON string.
 func escape(r rune) string {
 	switch r {
 	case '"', '\\':
@@ -139,10 +139,10 @@ func escape(r rune) string {
 	return string(r)
 }
 
-// allTypes are the types of JSON Schema. An integer is a number.
+// allTypes is the types of JSON Schema. Integers are numbers, too.
 var allTypes = []string{"object", "array", "string", "number", "integer", "boolean", "null"}
 
-// typesOf are those that a schema names; none: any.
+// typesOf is the types that a schema names; none: any.
 func typesOf(s *object, path string) (types []string, err error) {
 	list, several := s.get("type").([]any)
 	if !several && s.has("type") {
@@ -161,8 +161,8 @@ func typesOf(s *object, path string) (types []string, err error) {
 	return types, nil
 }
 
-// required are the names of properties that must be there. null is no list: Go writes it for
-// one that is not set. ok is false if something else stands there than texts.
+// required is the names of required properties. null counts as an empty list, as Go encodes an unset slice.
+// ok is false if the value is not a list of strings.
 func required(s *object) (names []string, ok bool) {
 	list, isList := s.get("required").([]any)
 	ok = isList || s.get("required") == nil

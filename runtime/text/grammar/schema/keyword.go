@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// aboutOf is the type of values that a keyword is about.
+// aboutOf is the type of values that a keyword applies to.
 var aboutOf = map[string]kinds{
 	"properties": kindObject, "required": kindObject, "additionalProperties": kindObject, "patternProperties": kindObject, "propertyNames": kindObject, "minProperties": kindObject, "maxProperties": kindObject, "dependentRequired": kindObject, "dependentSchemas": kindObject, "unevaluatedProperties": kindObject,
 	"items": kindArray, "prefixItems": kindArray, "minItems": kindArray, "maxItems": kindArray, "additionalItems": kindArray, "contains": kindArray, "minContains": kindArray, "maxContains": kindArray, "uniqueItems": kindArray, "unevaluatedItems": kindArray,
@@ -16,17 +16,17 @@ var aboutOf = map[string]kinds{
 	"minimum": kindNumber, "maximum": kindNumber, "exclusiveMinimum": kindNumber, "exclusiveMaximum": kindNumber, "multipleOf": kindNumber,
 }
 
-// kindOf are the types of JSON Schema.
+// kindOf maps JSON Schema's types.
 var kindOf = map[string]kinds{"object": kindObject, "array": kindArray, "string": kindText, "number": kindNumber, "integer": kindInteger, "boolean": kindBoolean, "null": kindNull}
 
-// keyword says what a keyword leaves of a form.
+// keyword restricts a form.
 type keyword struct {
 	name string
 	form func(c *compiler, p place, exact bool) (*form, error)
 }
 
-// applied are the keywords that are forms of their own, in the order in which they are met.
-// It is set by init, as the functions lead back to it.
+// applied is the keywords with forms of their own, in the order in which they are intersected. It is set by
+// init, as the functions refer to it.
 var applied []keyword
 
 func init() {
@@ -64,7 +64,7 @@ func (c *compiler) keywords(p place, exact bool) (*form, error) {
 	return c.unseen(out, p, exact)
 }
 
-// without is nil if a keyword that cannot be held is to have no effect.
+// without returns nil if an unsupported keyword is to have no effect.
 func (c *compiler) without(err error, p place, name string, exact bool) error {
 	if exact || c.ctx.Err() != nil || c.Spent() {
 		return err
@@ -72,8 +72,8 @@ func (c *compiler) without(err error, p place, name string, exact bool) error {
 	return c.unsupportedBy(err, p.path, name)
 }
 
-// unsupportedBy is an error of a keyword, for a reason that may be one within it. What is
-// wrong with a schema stays an error, however lenient the caller is.
+// unsupportedBy is the error of a keyword, caused by it or by a schema within it. An invalid schema stays an
+// error even for a lenient caller.
 func (c *compiler) unsupportedBy(err error, path, name string) error {
 	var known *UnsupportedError
 	switch {
@@ -93,7 +93,7 @@ func (c *compiler) unsupportedBy(err error, path, name string) error {
 	return nil
 }
 
-// typed is the form of a schema's types, and of what is said of each.
+// typed is the form of a schema's types and of the keywords for each type.
 func (c *compiler) typed(p place, exact bool) (*form, error) {
 	s := p.schema
 	types, err := typesOf(s, p.path)
@@ -158,7 +158,7 @@ func (c *compiler) typed(p place, exact bool) (*form, error) {
 	return out, nil
 }
 
-// pairsOf meets each of a list with one constraint; nil: nothing is left.
+// pairsOf intersects each of a list with one constraint; nil: nothing is left.
 func pairsOf[T any](c *compiler, list []*T, one *T, meet func(a, b *T) *T) ([]*T, error) {
 	if one == nil {
 		return nil, nil
@@ -166,7 +166,7 @@ func pairsOf[T any](c *compiler, list []*T, one *T, meet func(a, b *T) *T) ([]*T
 	return met(c, list, []*T{one}, meet)
 }
 
-// unseen is what the keywords leave that are about what no other has looked at.
+// unseen applies the keywords about items and properties that no other keyword has evaluated.
 func (c *compiler) unseen(f *form, p place, exact bool) (*form, error) {
 	s := p.schema
 	out := *f
@@ -204,7 +204,7 @@ func (c *compiler) unseen(f *form, p place, exact bool) (*form, error) {
 	return &out, nil
 }
 
-// child is the condition to be valid by a schema within another one.
+// child is the condition of being valid against a schema within another one.
 func (c *compiler) child(in place, v any, path string) (*condition, error) {
 	if err := isSchemaValue(v, path); err != nil {
 		return nil, err
@@ -212,7 +212,7 @@ func (c *compiler) child(in place, v any, path string) (*condition, error) {
 	return c.schema(c.sub(in, v, path)), nil
 }
 
-// isSchemaValue fails of what is no schema.
+// isSchemaValue fails for a value that is not a schema.
 func isSchemaValue(v any, path string) error {
 	switch v.(type) {
 	case bool, *object:
@@ -257,7 +257,7 @@ func (c *compiler) referred(p place, key string, exact bool, refer func(place, s
 	return c.form(c.schema(to), exact)
 }
 
-// errItself says that a schema is asked for itself before anything else.
+// errItself says that a schema refers to itself without progress.
 func errItself(p *condition) error {
 	return fmt.Errorf("%s: the schema has no end: it refers to itself", p.path())
 }
@@ -277,7 +277,7 @@ func (c *compiler) constant(p place, _ bool) (*form, error) {
 	return c.only([]any{p.schema.get("const")})
 }
 
-// only is the form of some values.
+// only is the form of a list of values.
 func (c *compiler) only(l []any) (*form, error) {
 	out := full(0)
 	out.typed = true
@@ -322,13 +322,13 @@ func (c *compiler) only(l []any) (*form, error) {
 	return out, nil
 }
 
-// value1 is the condition to be a value.
+// value1 is the condition of being equal to a value.
 func (c *compiler) value1(v any) *condition {
 	s := &object{keys: []string{"const"}, values: map[string]any{"const": v}}
 	return c.schema(place{schema: s, path: "const", scope: c.root.place.scope})
 }
 
-// list are the schemas of a keyword.
+// list is the schemas of a keyword.
 func list(s *object, keyword, path string) ([]any, error) {
 	l, ok := s.get(keyword).([]any)
 	if !ok || len(l) == 0 {
@@ -337,10 +337,10 @@ func list(s *object, keyword, path string) ([]any, error) {
 	return l, nil
 }
 
-// maxSize is the greatest number of things that a keyword can ask for.
+// maxSize is the greatest number that a keyword may ask for.
 const maxSize = 1 << 24
 
-// size reads a keyword that is a number of things; -1: it is not there.
+// size reads a keyword with a number of things; -1: absent.
 func size(s *object, keyword, path string) (int, error) {
 	if !s.has(keyword) {
 		return -1, nil
@@ -360,7 +360,7 @@ func size(s *object, keyword, path string) (int, error) {
 	return 0, fmt.Errorf("%s/%s: expected a whole number, 0 or more", path, keyword)
 }
 
-// bounds reads two of them.
+// bounds reads two such keywords.
 func bounds(s *object, least, most, path string) (from, to int, err error) {
 	if from, err = size(s, least, path); err != nil {
 		return 0, 0, err

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/text/grammar/pattern"
 )
 
-// branches are the conditions of a keyword's list of schemas.
+// branches is the conditions of a keyword's list of schemas.
 func (c *compiler) branches(p place, keyword string) (of []*condition, err error) {
 	l, err := list(p.schema, keyword, p.path)
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *compiler) anyOf(p place, exact bool) (*form, error) {
 	return c.either(of, exact)
 }
 
-// either is the values of any of some conditions.
+// either is the values that satisfy any of some conditions.
 func (c *compiler) either(of []*condition, exact bool) (*form, error) {
 	out := full(0)
 	for i, one := range of {
@@ -76,7 +76,7 @@ func (c *compiler) either(of []*condition, exact bool) (*form, error) {
 	return out, nil
 }
 
-// oneOf is each of its schemas without the values of all others.
+// oneOf is the values of each schema without those of all others.
 func (c *compiler) oneOf(p place, exact bool) (*form, error) {
 	of, err := c.branches(p, "oneOf")
 	if err != nil {
@@ -123,8 +123,8 @@ func (c *compiler) notApart(err error, p place) error {
 	return &UnsupportedError{p.path, "oneOf", fmt.Sprintf("its alternatives do not exclude each other in a way that can be held; use anyOf (%v)", err)}
 }
 
-// apart is a form without the values of a condition. Where objects are told apart by one
-// property, that is written.
+// apart is a form without the values that satisfy a condition. If one property distinguishes the objects,
+// that property is used.
 func (c *compiler) apart(f *form, other *condition, exact bool) (*form, error) {
 	g, err := c.form(other, true)
 	if err != nil {
@@ -146,8 +146,8 @@ func (c *compiler) apart(f *form, other *condition, exact bool) (*form, error) {
 	return c.meet(f, not)
 }
 
-// told is objects with a property that tells them apart from another one; nil: there is none
-// in one of them.
+// told is objects with a property that distinguishes them from another one; nil: one of them has no such
+// property.
 func (c *compiler) told(list []*members, other *members) (out []*members) {
 	for _, o := range list {
 		at := slices.IndexFunc(o.names, func(name string) bool {
@@ -179,7 +179,7 @@ func (c *compiler) notForm(p place, _ bool) (*form, error) {
 	return c.turn(f)
 }
 
-// ifForm is if and then, or not if and else.
+// ifForm is (if and then) or (not if and else).
 func (c *compiler) ifForm(p place, exact bool) (*form, error) {
 	s := p.schema
 	cond, err := c.child(p, s.get("if"), p.path+"/if")
@@ -216,7 +216,7 @@ func (c *compiler) ifForm(p place, exact bool) (*form, error) {
 	return out, err
 }
 
-// dependent is, for each name, objects without it, or those that meet what follows from it.
+// dependent is, for each name, objects without it, or objects that satisfy what depends on it.
 func (c *compiler) dependent(p place, exact bool) (*form, error) {
 	out := full(allKinds)
 	for _, keyword := range []string{"dependentRequired", "dependentSchemas", "dependencies"} {
@@ -240,7 +240,7 @@ func (c *compiler) dependent(p place, exact bool) (*form, error) {
 	return out, nil
 }
 
-// follows is what a name leads to: others that have to be there, too, or a schema.
+// follows is what depends on a name: required properties or a schema.
 func (c *compiler) follows(p place, name string, v any, path string, exact bool) (*form, error) {
 	with := full(allKinds)
 	if l, ok := v.([]any); ok {

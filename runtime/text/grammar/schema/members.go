@@ -8,11 +8,11 @@ import (
 	"mla/runtime/text/grammar/pattern"
 )
 
-// maxFurther is how many kinds of further properties an object may have.
+// maxFurther is the most kinds of further properties of an object.
 const maxFurther = 32
 
-// membersOf is the grammar of an object: its properties in the schema's order, and then
-// further ones.
+// membersOf is the grammar of an object: its declared properties in the schema's order, and then further
+// ones.
 func (c *compiler) membersOf(o *members) (grammar.Expr, error) {
 	if len(o.exist) == 0 {
 		return c.oneObject(o)
@@ -25,7 +25,7 @@ func (c *compiler) membersOf(o *members) (grammar.Expr, error) {
 		return nil, err
 	}
 	all := grammar.Alt{e}
-	for _, name := range o.names { // it may be one of those that are declared
+	for _, name := range o.names { // the name may be a declared one
 		ok, err := c.Matches(o.exist[0].names, name)
 		if err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func (c *compiler) membersOf(o *members) (grammar.Expr, error) {
 	return all, nil
 }
 
-// property is one of an object's, in their order.
+// property is a declared property.
 type property struct {
 	name     string
 	value    grammar.Expr
@@ -59,8 +59,8 @@ type property struct {
 type pairs struct {
 	*compiler
 	list        []property
-	more        []grammar.Expr // pairs of further properties, of each kind
-	witness     grammar.Expr   // a further property that has to be there, the last one; nil: none
+	more        []grammar.Expr // pairs of further properties, by kind
+	witness     grammar.Expr   // a further property that must exist, written last; nil: none
 	least, most int
 	name        string
 	known       map[written]grammar.Ref
@@ -68,12 +68,12 @@ type pairs struct {
 
 // written is what an object has after some of its properties.
 type written struct {
-	at   int  // of the list
-	any  bool // there is one
-	all  int  // properties, as far as there is a limit
-	sure int  // those that are certain to be different, as far as that is asked for
-	more bool // a further one is among these
-	done bool // so is the witness
+	at   int  // index of the next declared property
+	any  bool // there is a property
+	all  int  // number of properties, up to the limit
+	sure int  // number of certainly distinct ones, up to the minimum
+	more bool // there is a further one
+	done bool // the witness is written
 }
 
 func (c *compiler) oneObject(o *members) (grammar.Expr, error) {
@@ -125,7 +125,7 @@ func (c *compiler) oneObject(o *members) (grammar.Expr, error) {
 	return grammar.Seq{grammar.Literal("{"), c.space(), rest}, err
 }
 
-// further finds the kinds of further properties; free says that they are any.
+// further finds the kinds of further properties; free says that they are unrestricted.
 func (w *pairs) further(o *members, names []string) (free bool, err error) {
 	spoken := o.spoken
 	if len(w.list) == 0 || w.least > len(w.list) {
@@ -168,7 +168,7 @@ func (w *pairs) further(o *members, names []string) (free bool, err error) {
 	return len(list) == 1 && list[0].names == pattern.All && list[0].value == anyValue, nil
 }
 
-// kinds parts names by the conditions that their values have to meet.
+// kinds divides names by the conditions of their values.
 func (w *pairs) kinds(first keyed, by []keyed) ([]keyed, error) {
 	list := []keyed{first}
 	for _, k := range by {
@@ -212,7 +212,7 @@ func (w *pairs) pair(k keyed) (grammar.Expr, error) {
 	return w.g.Add(w.name+", a further one", grammar.Seq{key, grammar.Literal(":"), w.space(), value}), err
 }
 
-// from is what follows what was written, up to the closing brace.
+// from is the grammar after what was written, up to the closing brace.
 func (w *pairs) from(s written) (grammar.Expr, error) {
 	if r, ok := w.known[s]; ok {
 		return r, nil
@@ -276,8 +276,8 @@ func (w *pairs) from(s written) (grammar.Expr, error) {
 	return r, nil
 }
 
-// after is what is written with one more property. Further ones may have equal names, of
-// which readers take the last: so only one of them counts as certain.
+// after is the state after one more property. Further properties may have equal names, of which parsers take
+// the last: so only one of them counts as certainly distinct.
 func (w *pairs) after(s written, further bool) written {
 	if s.any = true; w.most >= 0 {
 		s.all++

@@ -12,11 +12,11 @@ import (
 
 // Limits on numbers.
 const (
-	maxDigits     = 16  // in front of the point, and after it
+	maxDigits     = 16  // before the decimal point, and after it
 	maxRemainders = 256 // of multipleOf
 )
 
-// decimal is a number's value; ok is false if that has too many digits.
+// decimal is a number's exact value; ok is false if it has too many digits.
 func decimal(n json.Number) (r *big.Rat, ok bool) {
 	text := strings.ToLower(n.String())
 	if len(text) > 64 {
@@ -30,7 +30,7 @@ func decimal(n json.Number) (r *big.Rat, ok bool) {
 	return new(big.Rat).SetString(text)
 }
 
-// places is how many digits after the point a number needs; ok is false if too many.
+// places is the number of digits after the decimal point; ok is false if too many.
 func places(r *big.Rat) (n int, ok bool) {
 	scaled, ten := new(big.Rat).Set(r), big.NewRat(10, 1)
 	for n = 0; !scaled.IsInt(); n++ {
@@ -46,15 +46,15 @@ type rat = big.Rat
 
 var one = big.NewRat(1, 1)
 
-// numeric is what a number has to be.
+// numeric is a constraint on numbers.
 type numeric struct {
 	low, high         *rat // nil: no limit
-	lowOpen, highOpen bool // the limit itself is left out
+	lowOpen, highOpen bool // the limit itself is excluded
 	multiples, others []*rat
-	text              string // of the only number, as the schema has it
+	text              string // of a single possible number, as the schema writes it
 }
 
-// meetNumbers is nil if no number is left, as far as that is easy to see.
+// meetNumbers is the intersection; nil if it is obviously empty.
 func (c *compiler) meetNumbers(a, b *numeric) *numeric {
 	out := *a
 	if b.low != nil && (a.low == nil || b.low.Cmp(a.low) > 0 || b.low.Cmp(a.low) == 0 && b.lowOpen) {
@@ -76,7 +76,7 @@ func (c *compiler) meetNumbers(a, b *numeric) *numeric {
 			return nil
 		}
 	}
-	for _, m := range out.multiples { // a multiple of 6 is one of 3
+	for _, m := range out.multiples { // a multiple of 6 is a multiple of 3
 		for _, o := range out.others {
 			if new(rat).Quo(m, o).IsInt() {
 				return nil
@@ -86,13 +86,13 @@ func (c *compiler) meetNumbers(a, b *numeric) *numeric {
 	return &out
 }
 
-// allows says whether a number within the limits is one of the multiples.
+// allows says whether a number within the limits is a multiple as required.
 func (n *numeric) allows(r *rat) bool {
 	of := func(m *rat) bool { return new(rat).Quo(r, m).IsInt() }
 	return !slices.ContainsFunc(n.multiples, func(m *rat) bool { return !of(m) }) && !slices.ContainsFunc(n.others, of)
 }
 
-// not is all other numbers.
+// not is the complement.
 func (n *numeric) not() (list []*numeric) {
 	if n.low != nil {
 		list = append(list, &numeric{high: n.low, highOpen: !n.lowOpen})
@@ -109,12 +109,12 @@ func (n *numeric) not() (list []*numeric) {
 	return list
 }
 
-// numbers is what keywords say of numbers.
+// numbers is the constraint of a schema's keywords on numbers.
 func (c *compiler) numbers(s *object, path string) (*numeric, error) {
 	n := &numeric{}
 	values := map[string]*rat{}
 	for _, k := range []string{"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} {
-		if _, flag := s.get(k).(bool); !s.has(k) || flag && strings.HasPrefix(k, "ex") { // as drafts up to 4 have it
+		if _, flag := s.get(k).(bool); !s.has(k) || flag && strings.HasPrefix(k, "ex") { // the boolean form of drafts up to 4
 			continue
 		}
 		text, ok := s.get(k).(json.Number)
@@ -155,7 +155,7 @@ func (c *compiler) numbers(s *object, path string) (*numeric, error) {
 	return n, nil
 }
 
-// number is the grammar of numbers. With limits, they are written without exponent.
+// numberOf is the grammar of a constraint. With limits, numbers are written without an exponent.
 func (c *compiler) numberOf(n *numeric) (grammar.Expr, error) {
 	integer := n.integer()
 	switch {
@@ -182,13 +182,13 @@ func (c *compiler) numberOf(n *numeric) (grammar.Expr, error) {
 	}
 	switch {
 	case integer:
-	case len(n.multiples) > 0: // no more digits than it takes
+	case len(n.multiples) > 0: // no more digits than the multiples need
 		w.places = maxDigits
 		for _, m := range n.multiples {
 			p, _ := places(m)
 			w.places = min(w.places, p)
 		}
-	case len(n.others) > 0: // one more digit than they have
+	case len(n.others) > 0: // one more digit than the excluded numbers have
 		w.places = 0
 		for _, m := range n.others {
 			p, _ := places(m)
@@ -230,7 +230,7 @@ func (n *numeric) integer() bool {
 	return slices.ContainsFunc(n.multiples, func(m *rat) bool { return m.IsInt() })
 }
 
-// single is the only number there is.
+// single is the only possible number.
 func (n *numeric) single() grammar.Expr {
 	p, _ := places(n.low)
 	all := grammar.Alt{grammar.Literal(n.low.FloatString(p))}
@@ -240,17 +240,17 @@ func (n *numeric) single() grammar.Expr {
 	return all
 }
 
-// writer makes the grammar of numbers in units of the last digit after the point.
+// writer makes the grammar of numbers, in units of the last digit.
 type writer struct {
 	c      *compiler
-	places int    // digits after the point
-	step   int    // remainders are by this, in units
-	fits   string // which remainders a number may have, a byte each
+	places int    // digits after the decimal point
+	step   int    // remainders are modulo this, in units
+	fits   string // allowed remainders, one byte each
 }
 
 var errDigits = &UnsupportedError{"", "multipleOf", "too many digits"}
 
-// steps finds out which remainders, by a common step, numbers may have.
+// steps computes the common step, and which remainders are allowed.
 func (w *writer) steps(n *numeric) error {
 	step := big.NewInt(1)
 	units := func(m *rat) *big.Int {
@@ -278,7 +278,7 @@ func (w *writer) steps(n *numeric) error {
 
 var errRemainders = &UnsupportedError{"", "multipleOf", fmt.Sprintf("more than %d units of the last digit", maxRemainders)}
 
-// limits are the least and the greatest number, in units.
+// limits is the least and the greatest number, in units.
 func (w *writer) limits(n *numeric) (low, high *big.Int) {
 	high = new(big.Int).Sub(power(maxDigits+w.places), big.NewInt(1))
 	low = new(big.Int).Neg(high)
@@ -303,7 +303,7 @@ func (w *writer) limits(n *numeric) (low, high *big.Int) {
 	return low, high
 }
 
-// errBeyond is of limits that leave only numbers of more digits than a grammar writes.
+// errBeyond is the error for limits that allow only numbers with more digits than a grammar writes.
 var errBeyond = &UnsupportedError{"", "minimum", fmt.Sprintf("no number of %d digits in front of the point is within the limits", maxDigits)}
 
 // beyond says whether all numbers have too many digits.
@@ -312,8 +312,8 @@ func (n *numeric) beyond() bool {
 	return n.low != nil && n.low.Cmp(new(rat).Sub(most, one)) > 0 || n.high != nil && n.high.Cmp(new(rat).Sub(one, most)) < 0
 }
 
-// between is the numbers from low to high, neither negative: for each number of digits in
-// front of the point, digit by digit.
+// between is the numbers from low to high, both non-negative: for each number of digits before the decimal
+// point, digit by digit.
 func (w *writer) between(low, high *big.Int) (all grammar.Alt) {
 	for digits := 1; digits <= maxDigits; digits++ {
 		least, most := new(big.Int), new(big.Int).Sub(power(digits+w.places), big.NewInt(1))

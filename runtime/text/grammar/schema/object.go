@@ -8,26 +8,26 @@ import (
 	"mla/runtime/text/grammar/pattern"
 )
 
-// members is what an object has to be.
+// members is a constraint on objects.
 type members struct {
-	names       []string // of which something is said, in their order
+	names       []string // names with constraints, in order
 	values      map[string]*condition
 	required    []string
-	least, most int // properties; most < 0: no limit
+	least, most int // number of properties; most < 0: no limit
 	keyed       []keyed
-	exist       []keyed          // properties of which there is one
-	spoken      pattern.Language // names of further properties that the schema speaks of; nil: none
-	seen        pattern.Language // names that keywords have looked at; nil: none
+	exist       []keyed          // for each, at least one property exists
+	spoken      pattern.Language // names of further properties that the schema mentions; nil: none
+	seen        pattern.Language // names that keywords have evaluated; nil: none
 }
 
-// keyed is the condition of properties whose names are of a language.
+// keyed is a condition on properties whose names belong to a language.
 type keyed struct {
 	names  pattern.Language
 	value  *condition
-	except map[string]bool // some names that are not of the language
+	except map[string]bool // names that are excluded from it
 }
 
-// value is the condition that a schema sets to a name; any if it says nothing.
+// value is the condition of a name's value; any if there is none.
 func (o *members) value(name string) *condition {
 	if p, ok := o.values[name]; ok {
 		return p
@@ -35,7 +35,7 @@ func (o *members) value(name string) *condition {
 	return anyValue
 }
 
-// name adds a condition.
+// name adds a condition for a name.
 func (c *compiler) name(o *members, name string, p *condition) {
 	if o.values == nil {
 		o.values = map[string]*condition{}
@@ -61,10 +61,10 @@ func either(a, b pattern.Language) pattern.Language {
 	return pattern.Or(a, b)
 }
 
-// meetMembers is nil if no object is left, as far as that is easy to see.
+// meetMembers is the intersection; nil if it is obviously empty.
 func (c *compiler) meetMembers(a, b *members) *members {
 	if c.Spend(64+32*(len(a.names)+len(b.names))) != nil {
-		return nil // met says so
+		return nil // met has recorded it
 	}
 	out := &members{least: max(a.least, b.least), most: a.most, keyed: slices.Concat(a.keyed, b.keyed), exist: slices.Concat(a.exist, b.exist), spoken: either(a.spoken, b.spoken), seen: either(a.seen, b.seen)}
 	if a.most < 0 || b.most >= 0 && b.most < a.most {
@@ -87,7 +87,7 @@ func (c *compiler) meetMembers(a, b *members) *members {
 	return out
 }
 
-// notMembers is all other objects.
+// notMembers is the complement.
 func (c *compiler) notMembers(o *members) (list []*members) {
 	add := func() *members {
 		one := &members{most: -1}
@@ -123,7 +123,7 @@ func (c *compiler) notMembers(o *members) (list []*members) {
 	return list
 }
 
-// emptyMembers says that there is no object, as far as that is certain.
+// emptyMembers says whether no object is possible, if that is certain.
 func (c *compiler) emptyMembers(o *members) bool {
 	for _, name := range o.required {
 		if p, err := c.property(o, name); err == nil && c.empty(p) {
@@ -133,7 +133,7 @@ func (c *compiler) emptyMembers(o *members) bool {
 	return slices.ContainsFunc(o.exist, func(k keyed) bool { return k.value == noValue })
 }
 
-// property is all that has to be met by the value of a name.
+// property is the conjunction of all conditions for a name's value.
 func (c *compiler) property(o *members, name string) (*condition, error) {
 	p := o.value(name)
 	for _, k := range o.keyed {
@@ -151,7 +151,7 @@ func (c *compiler) property(o *members, name string) (*condition, error) {
 	return p, nil
 }
 
-// objects is what keywords say of objects.
+// objects is the constraint of a schema's keywords on objects.
 func (c *compiler) objects(p place, exact bool) (*members, error) {
 	s, path := p.schema, p.path
 	o := &members{}
@@ -160,7 +160,7 @@ func (c *compiler) objects(p place, exact bool) (*members, error) {
 		return nil, err
 	}
 	declared, ok := s.get("properties").(*object)
-	if !ok && s.get("properties") != nil { // null is how Go writes a map that is not set
+	if !ok && s.get("properties") != nil { // Go encodes an unset map as null
 		return nil, fmt.Errorf("%s/properties: expected an object", path)
 	}
 	var list []pattern.Language
@@ -204,7 +204,7 @@ func (c *compiler) objects(p place, exact bool) (*members, error) {
 	return o, c.Spend(16 * len(o.names))
 }
 
-// undeclared is a required property that may not be there; "": none.
+// undeclared is a required property that may not exist; "": none.
 func (c *compiler) undeclared(o *members) string {
 	for _, name := range o.required {
 		if p, err := c.property(o, name); err == nil && p == noValue {
@@ -214,7 +214,7 @@ func (c *compiler) undeclared(o *members) string {
 	return ""
 }
 
-// keys adds what is said of names by patterns, and of all.
+// keys adds the conditions for names by patterns, and for all names.
 func (c *compiler) keys(o *members, known *pattern.Language, p place, exact bool) error {
 	s := p.schema
 	patterns, ok := s.get("patternProperties").(*object)
@@ -262,8 +262,7 @@ func (c *compiler) keys(o *members, known *pattern.Language, p place, exact bool
 	return nil
 }
 
-// unseenMembers is an object of whose properties those meet a condition that no keyword has
-// looked at.
+// unseenMembers is an object whose properties satisfy p unless a keyword has evaluated them.
 func (c *compiler) unseenMembers(o *members, p *condition) *members {
 	seen := o.seen
 	if seen == nil {

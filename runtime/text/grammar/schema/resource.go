@@ -10,20 +10,20 @@ import (
 
 // place is a schema within a text.
 type place struct {
-	schema *object // nil: true or false, as always says
+	schema *object // nil: true or false, see always
 	always bool
-	path   string // as a JSON pointer
+	path   string // a JSON pointer
 	scope  *scope
 }
 
-// scope is the resources that references have led through, the first one last. Each is
-// there once, so there are not many scopes.
+// scope is the resources through which references have led, the first one last. Each occurs once, which
+// bounds the number of scopes.
 type scope struct {
 	resource *resource
 	outer    *scope
 }
 
-// resource is a schema with an address of its own.
+// resource is a schema with an address ($id) of its own.
 type resource struct {
 	base    *url.URL
 	root    place
@@ -31,7 +31,7 @@ type resource struct {
 	dynamic map[string]place
 }
 
-// resources are those of a text.
+// resources is the resources of a text.
 type resources struct {
 	byURL  map[string]*resource
 	of     map[*object]*resource
@@ -53,7 +53,7 @@ func (r *resources) load(root any) place {
 	return first.root
 }
 
-// walk notes what a value and those in it declare. Within enum and const nothing is.
+// walk records what a value and its members declare. Within enum and const nothing is declared.
 func (r *resources) walk(v any, path string, in *resource, schema bool) {
 	switch v := v.(type) {
 	case []any:
@@ -89,7 +89,7 @@ func (r *resources) walk(v any, path string, in *resource, schema bool) {
 	}
 }
 
-// named are keywords whose object has names of its own, not keywords.
+// named is keywords whose members are names instead of keywords.
 var named = map[string]bool{"properties": true, "patternProperties": true, "$defs": true, "definitions": true, "dependentSchemas": true, "dependencies": true}
 
 func pointer(path, key string) string {
@@ -111,15 +111,15 @@ func (r *resources) sub(in place, v any, path string) place {
 	return p
 }
 
-// enter is the scope inside a resource. One that was left is there still, further out.
+// enter is the scope inside a resource. Resources that were left remain in it, further out.
 func (r *resources) enter(s *scope, to *resource) *scope {
 	var list []*resource
 	for at := s; at != nil; at = at.outer {
 		list = append(list, at.resource)
 	}
 	slices.Reverse(list)
-	// Of the resources on the way here, only the first visit of each matters; the last one
-	// is where the schema is.
+	// Of the resources on the way here, only the first visit of each matters; the last one is the schema's
+	// own.
 	var kept []*resource
 	for _, one := range append(list, to) {
 		if !slices.Contains(kept, one) {
@@ -215,8 +215,8 @@ func (r *resources) fragment(in *resource, fragment, name string) (place, error)
 	return r.sub(place{}, v, path), nil
 }
 
-// dynamic is the place that a dynamic reference names: that of the outermost resource with
-// such an anchor, if what it names without is one, too.
+// dynamicRefer is the place that a dynamic reference names: if the static target is a dynamic anchor, that of
+// the outermost resource with this anchor.
 func (r *resources) dynamicRefer(from place, name string) (place, error) {
 	to, err := r.refer(from, name)
 	if err != nil {

@@ -1,20 +1,18 @@
-// Package schema makes grammars of JSON Schemas: what follows the grammar is valid by the
-// schema.
+// Package schema makes grammars of JSON Schemas: texts that follow the grammar are valid against the schema.
 //
-//	JSON ─ Form of each place: values by their type, as constraints ─ rules of a grammar
+//	JSON ─ a form for each place: values by type, as constraints ─ rules of a grammar
 //
-// What keywords say together is worked out before a rule is made: a Form holds, for each
-// type of values, what is left of it. Forms can be joined, met and turned round, so allOf,
-// anyOf, oneOf, not and if are operations on them. Texts are languages of package pattern.
-// The schemas of properties and items are conditions, which are worked out when a rule of
-// them is wanted; so recursion has an end.
+// The combined effect of all keywords is computed before any rule is made: a form has, for each type, the
+// constraints on its values. Forms have unions, intersections and complements, so allOf, anyOf, oneOf, not
+// and if are operations on forms. Texts are languages of package pattern. The schemas of properties and items
+// are conditions, which are evaluated when their rules are needed; so recursive schemas terminate.
 //
-// The other way round there are limits, as in other engines. Properties come in the order
-// of the schema, and then further ones, if the schema speaks of them or declares none;
-// white space is a blank or a line break with its indent; numbers have at most 16 digits
-// in front of the point. A schema without type means the types that its keywords are about.
+// Not every valid text follows the grammar; other engines have similar limits. Properties come in the order
+// of the schema; further ones follow them if the schema mentions further ones or declares none. White space
+// is a blank, or a line break with its indent. Numbers have at most 16 digits before the decimal point. A
+// schema without "type" means the types that its keywords are about.
 //
-// What cannot be held is an *UnsupportedError, or without effect if the caller is lenient.
+// An unsupported keyword is an *UnsupportedError, or has no effect if the caller is lenient.
 package schema
 
 import (
@@ -26,9 +24,9 @@ import (
 	"mla/runtime/text/grammar/pattern"
 )
 
-// UnsupportedError names a keyword that no grammar can be made of.
+// UnsupportedError names a keyword that no grammar can express.
 type UnsupportedError struct {
-	Path    string // of the schema that has it, as a JSON pointer
+	Path    string // of the keyword's schema, as a JSON pointer
 	Keyword string
 	Why     string // may be empty
 }
@@ -41,32 +39,30 @@ func (e *UnsupportedError) Error() string {
 	return text
 }
 
-// Options say how strict a schema is taken.
+// Options is how strictly a schema is followed.
 type Options struct {
-	// Lenient leaves keywords without effect that are not supported. Where a schema is too
-	// large for a grammar, it leaves the values far within without form.
+	// Lenient gives unsupported keywords no effect. If a schema is too large for a grammar, deeply nested
+	// values may have any form.
 	Lenient bool
-	// Passed is told what a lenient compilation leaves without effect; it may be nil.
+	// Passed is called with everything that a lenient compilation leaves without effect; it may be nil.
 	Passed func(*UnsupportedError)
 }
 
-// maxSteps is the work for one schema, in steps of package pattern: about 50 ms.
+// maxSteps is the limit on work for one schema, in steps of package pattern: about 50 ms.
 const maxSteps = 1 << 20
 
-// detail is how much of a schema a grammar holds. A lenient compilation tries one after the
-// other.
+// detail is how much of a schema a grammar follows. A lenient compilation tries less and less detail.
 type detail struct {
 	texts bool // patterns, lengths and limits of numbers
-	depth int  // levels of values; what is deeper is any
+	depth int  // levels of values; deeper values are unrestricted
 }
 
 var details = []detail{{true, deep}, {false, deep}, {false, 4}, {false, 2}}
 
-// deep is without a limit on levels.
+// deep is a depth without a limit in practice.
 const deep = 1 << 20
 
-// Compile makes a grammar of a schema, which is JSON text. Its work is limited, and ends
-// with the context.
+// Compile makes a grammar of a schema, a JSON text. Its work is limited, and ends with the context.
 func Compile(ctx context.Context, text []byte, o Options) (*grammar.Grammar, error) {
 	return tried(ctx, o, anything(text), func(d detail) (*grammar.Grammar, error) {
 		c, err := newCompiler(ctx, &grammar.Grammar{}, text, o, d)
@@ -80,8 +76,8 @@ func Compile(ctx context.Context, text []byte, o Options) (*grammar.Grammar, err
 	})
 }
 
-// tried makes a grammar with as much detail as there is room for; whole is what is left of
-// a schema that is too large for any.
+// tried makes a grammar with as much detail as possible; whole is the fallback for a schema that is too large
+// for any.
 func tried(ctx context.Context, o Options, whole func() *grammar.Grammar, with func(detail) (*grammar.Grammar, error)) (g *grammar.Grammar, err error) {
 	for _, d := range details {
 		if g, err = with(d); err == nil && o.Lenient {
@@ -94,7 +90,7 @@ func tried(ctx context.Context, o Options, whole func() *grammar.Grammar, with f
 	return whole(), nil
 }
 
-// anything is the grammar of any JSON value, or of any object if a schema's text says that.
+// anything is the grammar of any JSON value, or of any object if the schema says that it is one.
 func anything(text []byte) func() *grammar.Grammar {
 	return func() *grammar.Grammar {
 		root, _ := decode(text)
@@ -108,7 +104,7 @@ func anything(text []byte) func() *grammar.Grammar {
 	}
 }
 
-// errTooLarge says that the rules of a schema are too many.
+// errTooLarge says that a schema needs too many rules.
 var errTooLarge = errors.New("the schema is too large: it takes too many rules")
 
 func tooLarge(err error) bool {
@@ -123,7 +119,7 @@ func Object() *grammar.Grammar {
 	return c.g
 }
 
-// compiler makes rules of schemas.
+// compiler makes the rules of schemas.
 type compiler struct {
 	Options
 	detail
@@ -138,8 +134,8 @@ type compiler struct {
 	rules  map[ruleKey]grammar.Ref
 	shared map[string]grammar.Ref // by name
 	digits map[digitState]grammar.Ref
-	level  int // of values, at which the rule is that is being made
-	nested int // checks whether conditions are empty
+	level  int // nesting of values at the current rule
+	nested int // nested checks for empty conditions
 	passed map[string]bool
 }
 
@@ -171,7 +167,7 @@ func newCompiler(ctx context.Context, g *grammar.Grammar, text []byte, o Options
 	return c, nil
 }
 
-// unsupported is nil if the caller is lenient.
+// unsupported returns nil if the caller is lenient.
 func (c *compiler) unsupported(path, keyword, format string, args ...any) error {
 	e := &UnsupportedError{path, keyword, fmt.Sprintf(format, args...)}
 	if !c.Lenient {
@@ -181,7 +177,7 @@ func (c *compiler) unsupported(path, keyword, format string, args ...any) error 
 	return nil
 }
 
-// pass notes what has no effect, once for each place.
+// pass reports a keyword without effect, once for each place.
 func (c *compiler) pass(e *UnsupportedError) {
 	if key := e.Path + "\x00" + e.Keyword; c.Passed != nil && !c.passed[key] {
 		c.passed[key] = true
@@ -200,10 +196,10 @@ func (c *compiler) share(name string, make func() grammar.Expr) grammar.Expr {
 	return r
 }
 
-// maxRules is how many rules a schema may take.
+// maxRules is the most rules of a schema.
 const maxRules = 1 << 13
 
-// rule is the grammar of the values that meet a condition, as a rule of its own.
+// rule is the grammar of the values that satisfy a condition, as a rule of its own.
 func (c *compiler) rule(p *condition) (grammar.Expr, error) {
 	key := ruleKey{p, c.level}
 	if c.depth == deep {
@@ -232,7 +228,7 @@ func (c *compiler) rule(p *condition) (grammar.Expr, error) {
 	return r, err
 }
 
-// condition is the grammar of the values that meet a condition.
+// condition is the grammar of the values that satisfy a condition.
 func (c *compiler) condition(p *condition) (grammar.Expr, error) {
 	f, err := c.form(p, false)
 	if err != nil {

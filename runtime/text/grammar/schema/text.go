@@ -9,11 +9,11 @@ import (
 	"mla/runtime/text/grammar/pattern"
 )
 
-// texts are strings: words, or those of a language with a number of characters.
+// texts is a constraint on strings: a list of words, or a language with a range of lengths.
 type texts struct {
 	pattern.Language
-	least   int // characters
-	over    int // fewer than that; 0: no limit
+	least   int // least number of characters
+	over    int // exclusive upper bound; 0: none
 	words   []string
 	isWords bool
 }
@@ -29,7 +29,7 @@ func (t *texts) none() bool {
 func (t *texts) limited() bool { return t.least > 0 || t.over > 0 }
 func (t *texts) all() bool     { return !t.isWords && t.Language == pattern.All && !t.limited() }
 
-// language is that of all of it.
+// languageOf is the language of a constraint, with its lengths.
 func (c *compiler) languageOf(t texts) (pattern.Language, error) {
 	if t.isWords {
 		var list []pattern.Language
@@ -108,7 +108,7 @@ func (c *compiler) meetTexts(a, b texts) (texts, error) {
 	return out, nil
 }
 
-// strings is what keywords say of strings.
+// strings is the constraint of a schema's keywords on strings.
 func (c *compiler) strings(s *object, path string, exact bool) (texts, error) {
 	t := anyText
 	least, most, err := bounds(s, "minLength", "maxLength", path)
@@ -123,7 +123,7 @@ func (c *compiler) strings(s *object, path string, exact bool) (texts, error) {
 		}
 		n, err := c.Parse(text)
 		if err == nil && !t.limited() {
-			_, err = c.Automaton(n) // that is too large here is so wherever it is used
+			_, err = c.Automaton(n) // if this is too large, so is every use of it
 		}
 		if err == nil {
 			t.Language = n
@@ -151,7 +151,7 @@ func (c *compiler) failed(err error, path, keyword string) error {
 	return c.unsupported(path, keyword, "%v", err)
 }
 
-// string is the grammar of texts in quotes, or without them if they are made of bare.
+// stringOf is the grammar of quoted texts, or of texts without quotes if they consist of bare characters.
 func (c *compiler) stringOf(t texts, bare grammar.Class) (grammar.Expr, error) {
 	var e grammar.Expr
 	switch {
@@ -192,7 +192,7 @@ func (c *compiler) stringOf(t texts, bare grammar.Class) (grammar.Expr, error) {
 	return grammar.Seq{grammar.Literal(`"`), e, grammar.Literal(`"`)}, nil
 }
 
-// graph is the grammar of an automaton's texts as they stand in a JSON string.
+// graph is the grammar of an automaton's texts as they are written in a JSON string.
 func graph(a pattern.Automaton, bare grammar.Class) grammar.Expr {
 	out := make(grammar.Graph, len(a))
 	for i, state := range a {
@@ -204,14 +204,14 @@ func graph(a pattern.Automaton, bare grammar.Class) grammar.Expr {
 	return out
 }
 
-// shortEscapes are characters after a backslash that stand for one each.
+// shortEscapes is characters after a backslash that each stand for one character.
 var shortEscapes = grammar.Class{{Lo: '"', Hi: '"'}, {Lo: '/', Hi: '/'}, {Lo: '\\', Hi: '\\'}, {Lo: 'b', Hi: 'b'}, {Lo: 'f', Hi: 'f'}, {Lo: 'n', Hi: 'n'}, {Lo: 'r', Hi: 'r'}, {Lo: 't', Hi: 't'}}
 
-// block is how many repetitions make a rule of their own, where there are many.
+// block is the number of repetitions in a rule of its own, where there are many.
 const block = 32
 
-// times is an expression least to most times; most < 0: any number of times. Many
-// repetitions are rules of blocks, so they take as few states as there are digits.
+// times is an expression repeated least to most times; most < 0: no upper bound. Many repetitions become
+// rules of blocks, so the number of states is logarithmic.
 func (c *compiler) times(e grammar.Expr, least, most int) grammar.Expr {
 	if least <= 4*block && most <= 8*block {
 		return grammar.Repeat{Of: e, Min: least, Max: most}
@@ -222,7 +222,7 @@ func (c *compiler) times(e grammar.Expr, least, most int) grammar.Expr {
 	return grammar.Seq{c.exactly(e, least), c.upTo(e, most-least)}
 }
 
-// exactly is an expression n times.
+// exactly is an expression repeated n times.
 func (c *compiler) exactly(e grammar.Expr, n int) grammar.Expr {
 	if n <= 4*block {
 		return grammar.Repeat{Of: e, Min: n, Max: n}
@@ -231,7 +231,7 @@ func (c *compiler) exactly(e grammar.Expr, n int) grammar.Expr {
 	return grammar.Seq{c.exactly(many, n/block), grammar.Repeat{Of: e, Min: n % block, Max: n % block}}
 }
 
-// upTo is an expression at most n times.
+// upTo is an expression repeated at most n times.
 func (c *compiler) upTo(e grammar.Expr, n int) grammar.Expr {
 	if n <= 4*block {
 		return grammar.Repeat{Of: e, Min: 0, Max: n}

@@ -8,13 +8,13 @@ import (
 	"mla/runtime/text/grammar"
 )
 
-// maxUnique is how many values the items of an array can be of that are all different.
+// maxUnique is the most possible values of items that all have to be different.
 const maxUnique = 8
 
 var errUnique = &UnsupportedError{"", "uniqueItems", fmt.Sprintf("it can be held of at most %d values, as those of an enum", maxUnique)}
 
-// uniqueArray is an array whose items are all different: each item is one of a few values.
-// After the first items that are so, nothing comes.
+// uniqueArray is an array whose items are all different; each item is one of a few values. There are no items
+// after the ones with few values.
 func (c *compiler) uniqueArray(a *array) (grammar.Expr, error) {
 	if len(a.counts) > 0 {
 		return nil, errUnique
@@ -60,13 +60,13 @@ func (c *compiler) uniqueArray(a *array) (grammar.Expr, error) {
 	return grammar.Seq{grammar.Literal("["), c.space(), rest}, err
 }
 
-// uniques makes a rule for each set of values that were used.
+// uniques makes a rule for each set of used values.
 type uniques struct {
 	*compiler
 	*array
 	name   string
 	words  []string
-	values [][]int // of each item, the last item last
+	values [][]int // by item; the last is for all further ones
 	most   int
 	known  map[string]grammar.Ref
 }
@@ -102,7 +102,7 @@ func (u *uniques) from(i, used int) (grammar.Expr, error) {
 	return r, nil
 }
 
-// finite is the only values that meet a condition, as JSON; nil: there are too many.
+// finite is the values that satisfy a condition, as JSON; nil: there are too many.
 func (c *compiler) finite(p *condition) ([]string, error) {
 	f, err := c.form(p, false)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"mla/runtime/text/grammar"
 )
 
-// maxIndent is how many blanks and tabs may follow a line break.
+// maxIndent is the most blanks and tabs after a line break.
 const maxIndent = 40
 
-// space is a blank, or a line break with its indent, or nothing.
+// space is optional: a blank, or a line break with its indent.
 func (c *compiler) space() grammar.Expr {
 	return c.share("space", func() grammar.Expr {
 		return grammar.Optional(grammar.Alt{grammar.Literal(" "), grammar.Seq{grammar.Literal("\n"), grammar.Repeat{Of: grammar.Class{{Lo: ' ', Hi: ' '}, {Lo: '\t', Hi: '\t'}}, Max: maxIndent}}})
@@ -40,7 +40,7 @@ func (c *compiler) anyObject() grammar.Expr {
 	})
 }
 
-// number is any number that common readers can hold.
+// number is any number in the range of common parsers.
 func (c *compiler) number() grammar.Expr {
 	return c.share("number", func() grammar.Expr {
 		digit := grammar.Class{{Lo: '0', Hi: '9'}}
@@ -57,13 +57,13 @@ func (c *compiler) integer() grammar.Expr {
 	})
 }
 
-// Characters in a JSON string: those that stand for themselves, and all.
+// Characters in a JSON string: those that need no escape, and all.
 var (
 	plain = grammar.Class{{Lo: ' ', Hi: '!'}, {Lo: '#', Hi: '['}, {Lo: ']', Hi: utf8.MaxRune}}
 	hex   = grammar.Class{{Lo: '0', Hi: '9'}, {Lo: 'a', Hi: 'f'}, {Lo: 'A', Hi: 'F'}}
 )
 
-// char is a character in one of its spellings. Halves of pairs come together.
+// char is a character in any of its JSON forms. The halves of surrogate pairs come together.
 func char() grammar.Expr {
 	oneOf := func(chars string) grammar.Class {
 		var c grammar.Class
@@ -92,10 +92,10 @@ func minus(c, without grammar.Class) grammar.Class {
 	return grammar.Class(append(slices.Clone(c.Not()), without...)).Not()
 }
 
-// both is the characters of two classes.
+// both is the intersection of two classes.
 func both(a, b grammar.Class) grammar.Class { return minus(a, b.Not()) }
 
-// character is one of a class as it stands in a JSON string, or, made of bare, without quotes.
+// character is a character of a class as it is written in a JSON string, or without quotes if bare.
 func character(class, bare grammar.Class) grammar.Expr {
 	if bare != nil {
 		return both(class, bare)
