@@ -1,10 +1,10 @@
-// Package check compares single kernels of a bundle with their Go references. A Case
-// is one variant of one kernel: it makes the memory of one launch, with random
-// contents that make sense for every argument, runs the launch on the references of
-// runtime/device/cpu and on a Launcher, and compares every byte of both.
+// Package check compares single kernels of a bundle with their Go references. A Case is one variant of one
+// kernel. It builds the memory of one launch, with random contents that are plausible for every argument,
+// runs the launch on the references of runtime/device/cpu and on a Launcher, and compares every byte of both
+// results.
 //
-// What an argument holds follows from what the kernel's parts say of their slots, see
-// parts.go; memory.go makes it, compare.go says how far results may differ.
+// The parts of a kernel say what each of its arguments holds (parts.go). memory.go builds the memory, and
+// compare.go holds the tolerances.
 package check
 
 import (
@@ -35,31 +35,34 @@ type Case struct {
 	Kernel  *plan.Kernel
 	Variant *plan.Variant
 	Pos     int
-	// Change, if any, changes what the arguments hold before the kernel and its reference run.
+	// Change, if not nil, changes the arguments before the kernel and its reference run.
 	Change func(*device.Launch)
 
-	dispatch *plan.Dispatch // the first of the kernel
+	dispatch *plan.Dispatch // the first dispatch of the kernel
 }
 
-// positions are where kernels run that read the cache or splits of it: the first
-// row, the edges of a tile, a few splits, and all of them. The others run at one.
+// positions are the positions at which kernels run that read the cache or splits of it: the first row, the
+// edges of a tile, a few splits, and the whole context. Other kernels run at one position.
 var (
 	cachePositions = []int{0, 15, 16, 37, context - 1}
 	onePosition    = []int{37}
-	// A state begins as zeros, or as what rows before have left.
+	// statePositions are those of kernels with a state, which begins as zeros or as earlier rows have left
+	// it.
 	statePositions = []int{0, 37}
-	// A kernel of several rows has one at each position up to this.
+	// batchPositions are those of kernels of several rows: each row has a position of its own, up to this
+	// one.
 	batchPositions = []int{16, context - 1}
 )
 
-// context is the most positions that cases have in the cache and in the rope table.
+// context is the greatest number of positions that a case has in the cache and in the rope table.
 const context = 300
 
-// positions is how many a bundle's cases have: a short model has no more of its own.
+// positions returns the number of positions of a bundle's cases: context, or fewer for a model with a shorter
+// one.
 func positions(b *plan.Bundle) int { return min(context, b.Model.MaxPositionEmbeddings) }
 
-// Cases lists every variant of every kernel that computes logits. Those that only
-// pick tokens have no reference among the CPU device's: runtime/text/sample is theirs.
+// Cases lists every variant of every kernel that computes logits. Kernels that only pick tokens have no
+// reference on the CPU device: Picks compares them with runtime/text/sample.
 func Cases(b *plan.Bundle) ([]Case, error) {
 	var list []Case
 	for i := range b.Kernels {
@@ -95,7 +98,7 @@ func Cases(b *plan.Bundle) ([]Case, error) {
 	return list, nil
 }
 
-// dispatched is the number of the kernel that dispatches name where i runs.
+// dispatched returns the number of the kernel to which dispatches refer when kernel i runs in its place.
 func dispatched(b *plan.Bundle, i int) int {
 	if k := &b.Kernels[i]; k.Class != "" {
 		return k.Instead
@@ -119,26 +122,26 @@ func firstDispatch(b *plan.Bundle, kernel int) *plan.Dispatch {
 	return nil
 }
 
-// Result is what came of a case.
+// Result is the outcome of a case.
 type Result struct {
 	Case *Case
-	// Slot is the argument that is off the most, Error by how much, relative to
-	// the largest number in it, and Tolerance what is allowed. Beyond it Detail
-	// has the first number that is.
+	// Slot is the argument with the greatest error. Error is that error, relative to the largest number in
+	// the slot, and Tolerance is the greatest error allowed. Beyond the tolerance, Detail describes the first
+	// number that exceeds it.
 	Slot             string
 	Error, Tolerance float64
 	Detail           string
-	// Err says why the case could not run.
+	// Err is the reason why the case could not run.
 	Err error
 }
 
-// OK says whether the kernel did what its reference does.
+// OK says whether the kernel agrees with its reference within the tolerance.
 func (r *Result) OK() bool { return r.Err == nil && r.Error <= r.Tolerance }
 
-// NotAble says that the device is not made for the kernel, which is no fault of it.
+// NotAble says whether the device does not support the kernel, which is not a failure.
 func (r *Result) NotAble() bool { return errors.Is(r.Err, errors.ErrUnsupported) }
 
-// Check runs a case.
+// Check runs a case on a launcher and compares the result with the reference's.
 func (c *Case) Check(l device.Launcher) Result {
 	r := Result{Case: c}
 	want, err := newMemory(c)

@@ -9,23 +9,22 @@ import (
 	"mla/runtime/quant"
 )
 
-// sumTolerance bounds the difference of two float32 sums of n terms in different
-// orders, relative to the largest of many such sums. Rounding errors of 2^-24 per
-// addition add up like a random walk, sqrt(n) of them, each relative to a partial
-// sum no larger than the largest result; the factor 8 covers the worst of some
-// thousand results and formats whose offsets are summed apart and cancel.
+// sumTolerance bounds the difference of two float32 sums of n terms in different orders, relative to the
+// largest of many such sums. Rounding errors of 2^-24 per addition add up like a random walk: sqrt(n) of
+// them, each relative to a partial sum no larger than the largest result. The factor 8 covers the worst of
+// some thousand results, and formats whose offsets are summed separately and cancel.
 func sumTolerance(n int) float64 { return 8 * math.Sqrt(float64(max(n, 64))) * 0x1p-24 }
 
-// halfTolerance is relative to the number itself: a result next to the middle
-// between two halves may round either way, a unit in the last of 11 bits.
+// halfTolerance is relative to the number itself: a result close to the middle between two halves may round
+// either way, which is one unit in the last of 11 bits.
 const halfTolerance = 0x1p-10
 
-// attentionTolerance is relative to the largest result of attention on a cache of
-// halves or Q8_0: its kernels may round queries and weights to halves too. That moves a
-// score, a sum of products of which most cancel, by some 2^-12 of the root of the
-// sum of their squares: here 2 to 4, for which the factor is 8. It is 12 for a kernel of
-// several rows, as the worst of 15 with thousands of results each is off by 9, and on
-// Q8_0, whose numbers are rounded to halves beside the queries: 1.4 times as far.
+// attentionTolerance is relative to the largest result of attention on a cache of halves or Q8_0, whose
+// kernels may also round queries and weights to halves. Rounding moves a score by some 2^-12 of the root of
+// the sum of its squared products, most of which cancel. That root is 2 to 4 here, for which the factor is 8.
+// The factor is 12 for a kernel of several rows, as the worst of 15 rows with thousands of results each is
+// off by 9, and for Q8_0, whose numbers are rounded to halves like the queries, which moves scores 1.4 times
+// as far.
 func attentionTolerance(k *plan.Kernel, kv quant.Type) float64 {
 	if k.Width > 1 || kv == quant.Q8_0 {
 		return 0x1.8p-9
@@ -33,27 +32,27 @@ func attentionTolerance(k *plan.Kernel, kv quant.Type) float64 {
 	return 0x1p-9
 }
 
-// roundedTolerance is relative to the largest of many sums of halves that the kernel
-// has made and rounded: where one of them lies in the middle between two halves it is
-// 2^-10 of itself off, and is one of the many terms of such a sum.
+// roundedTolerance is relative to the largest of many sums of halves that the kernel itself has computed and
+// rounded. A half whose exact value lies in the middle between two halves is off by 2^-10 of itself, and is
+// one of the many terms of such a sum.
 const roundedTolerance = 0x1p-11
 
-// productTolerance is relative to the largest result of a product of weights that kernels of
-// halves round to halves, which the references do not: twice 2^-12 of each weight, its scale and its
-// product with it. That moves a sum of many terms by 2^-12 of the root of the sum of their
-// squares, of which the largest of some thousand results is four times as much; a format's
-// minimum, which cancels much of the rest, makes it up to four times more.
+// productTolerance is relative to the largest result of a product whose weights are rounded to halves by the
+// kernel but not by the reference: twice 2^-12 of each weight, for its scale and for the product with it.
+// Rounding moves a sum of many terms by 2^-12 of the root of the sum of their squares, and the largest of
+// some thousand results is off by four times as much. A format's minimum, which cancels much of the sum,
+// multiplies the error by up to four.
 const productTolerance = 0x1p-10
 
-// limitedTolerance is how much larger sums may be than what a limit leaves of them: of random inputs the limits of tests
-// are a tenth of the largest sums.
+// limitedTolerance is the factor between a sum and its limit: for random inputs, the limits in tests are a
+// tenth of the largest sums.
 const limitedTolerance = 10
 
-// mask is beyond every number but the maxima of empty splits.
+// mask is above the magnitude of every number except the maxima of empty splits.
 const mask = 1e29
 
-// compare finds the slot that is off the most. Arguments that the kernel only
-// reads have to be the same to the byte, and so do parts that the reference leaves alone.
+// compare finds the slot with the greatest error. Arguments that the kernel only reads must be equal byte by
+// byte, and so must the parts that the reference leaves alone.
 func compare(r *Result, got, want *memory) {
 	if a := want.arguments.attend; a != nil {
 		for row := range want.live {
@@ -80,7 +79,7 @@ func compare(r *Result, got, want *memory) {
 		if use.product && halves {
 			d.tolerance = productTolerance
 			if use.gated {
-				d.tolerance *= 4 // both are off, and most are larger than what silu leaves of them
+				d.tolerance *= 4 // both factors are off, and most are larger than silu leaves them
 			}
 		}
 		if use.attention && (want.config.KV != quant.F32 || want.heads != nil && halves) {
@@ -108,11 +107,11 @@ func compare(r *Result, got, want *memory) {
 	}
 }
 
-// difference is how far one slot is off.
+// difference is the error of one slot.
 type difference struct {
 	tolerance, worst float64
-	largest          float64 // number of all rows; 0: not known yet
-	detail           string  // of the first number beyond the tolerance
+	largest          float64 // the largest number of all rows; 0: not computed yet
+	detail           string  // the first number beyond the tolerance
 }
 
 func (d *difference) add(off float64, format string, args ...any) {
@@ -127,7 +126,7 @@ func (d *difference) add(off float64, format string, args ...any) {
 	}
 }
 
-// bytes wants equal bytes.
+// bytes requires equal bytes.
 func (d *difference) bytes(got, want []byte) {
 	for i := range want {
 		if got[i] != want[i] {
@@ -136,10 +135,10 @@ func (d *difference) bytes(got, want []byte) {
 	}
 }
 
-// routing wants the same experts, with almost the same weights.
+// routing requires the same experts, with almost the same weights.
 func (d *difference) routing(got, want []byte) {
 	for i := 0; i < len(want); i += 8 {
-		if string(got[i:i+8]) == string(want[i:i+8]) { // also what lies between two rows
+		if string(got[i:i+8]) == string(want[i:i+8]) { // includes the gap between two rows
 			continue
 		}
 		e, w := readRouting(got[i:])
@@ -156,8 +155,8 @@ func readRouting(b []byte) (expert uint32, weight float64) {
 	return binary.LittleEndian.Uint32(b), float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4:])))
 }
 
-// numbers compares a row's numbers of a slot, relative to the largest of all rows: tolerances
-// are of the largest of many sums, and a row may have as few as its model has heads.
+// numbers compares one row's numbers of a slot. Errors are relative to the largest number of all rows:
+// tolerances refer to the largest of many sums, and a row may have as few numbers as its model has heads.
 func (d *difference) numbers(m *memory, slot, row int, got, want []byte) {
 	size, err := m.numberBytes(slot)
 	if err != nil {
@@ -181,7 +180,7 @@ func (d *difference) numbers(m *memory, slot, row int, got, want []byte) {
 	}
 }
 
-// largest is the largest number of all rows of a slot.
+// largest returns the largest magnitude in all rows of a slot.
 func (m *memory) largest(slot, size int) (largest float64) {
 	m.eachRow(slot, func(row int, buf []byte) {
 		for i := range m.specified(slot, row, len(buf)/size) {
@@ -193,12 +192,11 @@ func (m *memory) largest(slot, size int) (largest float64) {
 	return largest
 }
 
-// Rebase expresses what attention sums up by the reference's maxima. ml holds (m, l) of rows,
-// one for each split and head, and want begins with the (m, l) of the same rows. They
-// stand for e^m·l, and a kernel need not choose the maximum for m, only something near it;
-// where m is far away the row stays as it is.
+// Rebase rescales attention's sums to the maxima of the reference. ml holds the (m, l) of rows, one pair for
+// each split and head, and want begins with the (m, l) of the same rows. A pair stands for e^m·l. A kernel
+// may choose any m near the maximum. Where m is far from the reference's, the row stays as it is.
 func Rebase(ml, want []float32) {
-	const near = 12 // e^12 leaves halves in range
+	const near = 12 // a factor of e^12 stays within the range of halves
 	for row := range len(ml) / 2 {
 		shift := ml[2*row] - want[2*row]
 		if !(math.Abs(float64(shift)) <= near) {
@@ -208,7 +206,7 @@ func Rebase(ml, want []float32) {
 	}
 }
 
-// specified is how many of the n numbers of a row's result mean something.
+// specified returns how many of the n numbers of a row's result are defined.
 func (m *memory) specified(slot, row, n int) int {
 	if per := m.arguments.slots[slot].perSplit; per > 0 {
 		used, _ := m.usedSplits(row)

@@ -11,21 +11,21 @@ import (
 )
 
 const (
-	// embedRows is how much of an embedding there is, in rows: one is read.
+	// embedRows is the number of rows of an embedding. One of them is read.
 	embedRows = 5
-	// maxBytes is how large a matrix may be; see shrink.
+	// maxBytes is the greatest size of a matrix; see shrink.
 	maxBytes = 8 << 20
-	// poolRows is how many different rows a matrix has. It is prime, so that rows
-	// that are mistaken for one another, which lie a power of two apart, differ.
+	// poolRows is the number of different rows of a matrix. It is prime, so that two rows whose distance is a
+	// power of two differ: kernels that confuse them fail.
 	poolRows = 61
-	// apart is how many rows lie between two experts at most: experts overlap, so
-	// that a matrix of hundreds of them is not much larger than one.
+	// apart is the greatest number of rows between the beginnings of two experts. Experts overlap, so that a
+	// matrix of hundreds of experts is not much larger than one expert.
 	apart = 64
 )
 
-// shrink returns a kernel with fewer rows where a mat-vec by itself has a matrix beyond
-// maxBytes (output embeddings above all). Its threadgroups are the first ones of
-// the whole kernel and do the same.
+// shrink returns the kernel with fewer rows if it is a single mat-vec whose matrix exceeds maxBytes, as with
+// output embeddings. Its threadgroups are the first ones of the whole kernel and do the same work. Other
+// kernels are returned as they are.
 func shrink(k *plan.Kernel, v *plan.Variant) *plan.Kernel {
 	p, ok := k.Parts[0].(*plan.MatVec)
 	if !ok || len(k.Parts) > 1 || p.Batch > 1 {
@@ -53,7 +53,7 @@ func shrink(k *plan.Kernel, v *plan.Variant) *plan.Kernel {
 	return &small
 }
 
-// weight returns the matrix of a slot; the first call makes it.
+// weight returns the matrix of a slot. The first call creates it.
 func (m *memory) weight(slot int) (*device.Weight, error) {
 	op := &m.dispatch().Operands[slot]
 	if have := m.model.Weights[op.Index]; have != nil {
@@ -77,7 +77,7 @@ func (m *memory) weight(slot int) (*device.Weight, error) {
 	return m.bind(slot, device.Weight{Type: t, BatchStride: int64(stride * rowBytes)}, data), nil
 }
 
-// rows makes n rows out of the pool.
+// rows returns n rows that are copied from the pool.
 func (m *memory) rows(format *quant.Format, cols, n int) []byte {
 	distinct := min(n, poolRows)
 	pool := make([]byte, distinct*cols/format.BlockElems*format.BlockBytes)
@@ -117,14 +117,14 @@ func (m *memory) bind(slot int, w device.Weight, data []byte) *device.Weight {
 // choose fills a buffer with selected experts, all different, and their weights.
 func (m *memory) choose(buf []byte) {
 	experts := m.rng.Perm(max(m.model.Bundle.Model.MoE.NRoutedExperts, 1))
-	for i := range len(buf) / 8 { // the distance to the next row may be more than there are
+	for i := range len(buf) / 8 { // the distance between rows may exceed the number of experts
 		binary.LittleEndian.PutUint32(buf[8*i:], uint32(experts[i%len(experts)]))
 		binary.LittleEndian.PutUint32(buf[8*i+4:], math.Float32bits(0.1+m.rng.Float32()))
 	}
 }
 
-// scores fills a buffer with router logits in [-2, 2). They lie so far apart that
-// no rounding changes which experts win, and so do their probabilities.
+// scores fills a buffer with router logits in [-2, 2). They are so far apart that no rounding changes which
+// experts are selected, and so are their probabilities.
 func (m *memory) scores(buf []byte) {
 	n := len(buf) / 4
 	for i, rank := range m.rng.Perm(n) {
@@ -132,7 +132,7 @@ func (m *memory) scores(buf []byte) {
 	}
 }
 
-// squares fills a slot with sums of squares of normally distributed numbers.
+// squares fills a slot with the sums of squares of normally distributed numbers.
 func (m *memory) squares(slot int) {
 	x := make([]float32, len(m.buffers[slot])/4)
 	for i := range x {
@@ -143,14 +143,14 @@ func (m *memory) squares(slot int) {
 	m.write(slot, x)
 }
 
-// usedSplits is how many splits hold rows for a row of the kernel, and how many there are.
+// usedSplits returns how many splits hold keys of a row of the kernel, and how many splits there are.
 func (m *memory) usedSplits(row int) (used, all int) {
 	s, n := m.arguments.splits, int(m.live[row].NKV)
 	return s.Used(n), s.Count
 }
 
-// partials makes n numbers that attention leaves for a row: [splits] results, without the
-// empty ones, which are not written, or (m, l), which are (-1e30, 0) there.
+// partials returns n numbers that attention writes for a row. They are either [splits] results, where those
+// of empty splits are not written, or (m, l), which is (-1e30, 0) for empty splits.
 func (m *memory) partials(row, n int, holds plan.Role) []float32 {
 	used, all := m.usedSplits(row)
 	x := m.normal(n/all*used, 0, 1)
@@ -167,11 +167,11 @@ func (m *memory) partials(row, n int, holds plan.Role) []float32 {
 	return x
 }
 
-// maxDistinct is how many different numbers a signal has: a prime. Expanded heads of a large
-// model are some ten million.
+// maxDistinct is how many different numbers a signal has, a prime. Expanded heads of a large model have some
+// ten million numbers.
 const maxDistinct = 1<<20 - 3
 
-// signal makes n numbers of an activation.
+// signal returns n numbers of an activation.
 func (m *memory) signal(n int) []float32 {
 	x := m.normal(min(n, maxDistinct), 0, 1)
 	for len(x) < n {

@@ -8,7 +8,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// caches are the model's: a kernel that reads one is of a model of one layer, and one that moves states on reads none.
+// caches returns the memory of the model's caches. A kernel that reads the cache belongs to a model of one
+// layer; a kernel that updates states reads none.
 func (m *memory) caches() [][]byte {
 	var list [][]byte
 	for range m.model.Bundle.Model.CacheLayers() {
@@ -17,13 +18,13 @@ func (m *memory) caches() [][]byte {
 	return list
 }
 
-// stateAt is where a layer's state is in a slot, in bytes.
+// stateAt returns the offset of a layer's state in a slot, in bytes.
 func (m *memory) stateAt(layer int) int64 {
 	s := m.model.Bundle.Model.State()
 	return s.At(layer)
 }
 
-// fillLinear fills a slot with what the delta rule takes: vectors of about length 1, or numbers from 0 to 1.
+// fillLinear fills a slot with inputs of the delta rule: vectors of about length 1, or numbers from 0 to 1.
 func (m *memory) fillLinear(slot int, role plan.Role) {
 	m.eachRow(slot, func(_ int, buf []byte) {
 		n := len(buf) / 4
@@ -35,8 +36,8 @@ func (m *memory) fillLinear(slot int, role plan.Role) {
 	})
 }
 
-// fillStates fills a result that is the kernel's states of the sessions that have rows. Other numbers stay poison, which nothing may
-// read, nor write.
+// fillStates fills the states of the sessions that have rows if a result is the kernel's states. All other
+// numbers stay poison, which the kernel must neither read nor write.
 func (m *memory) fillStates(slot int, role plan.Role) {
 	if role != plan.RoleState {
 		return
@@ -48,13 +49,14 @@ func (m *memory) fillStates(slot int, role plan.Role) {
 	}
 }
 
-// decay is what says how a state decays: the slots of its factors and of what is added to the gate, and the bound.
+// decay says how a state decays: the slots of the factors and of the gate's addend, and the bound.
 type decay struct {
 	a, dt int
 	bound float64
 }
 
-// shares are numbers from 0 to 1, most of them near 1: with less the state forgets what could be wrong.
+// shares returns n numbers from 0 to 1, most of them near 1: with smaller factors the state would forget the
+// errors that the comparison is to find.
 func (m *memory) shares(n int) []float32 {
 	x := m.normal(n, 0, 0.1)
 	for i, v := range x {
@@ -63,7 +65,8 @@ func (m *memory) shares(n int) []float32 {
 	return x
 }
 
-// table fills a slot with parameters of linear attention: factors of decays that let it decay, norms around 1.
+// table fills a slot with parameters of linear attention: factors with which a state decays, and norms around
+// 1.
 func (m *memory) table(slot int) error {
 	decay, row := m.arguments.decay, &m.model.Bundle.Weights[m.dispatch().Operands[slot].Index]
 	x := m.normal(row.Rows*row.Cols, 0, 0.5)
@@ -74,10 +77,10 @@ func (m *memory) table(slot int) error {
 				x[i] = -x[i]
 			}
 		case slot == decay.dt && m.arguments.state != nil:
-			if i%8 == 0 { // gates at both ends, too
+			if i%8 == 0 { // gates at both ends of their range, too
 				x[i] *= 60
 			}
-		case row.Rows == 1: // a norm
+		case row.Rows == 1: // the weights of a norm
 			x[i]++
 		}
 	}

@@ -14,22 +14,22 @@ import (
 	"mla/runtime/quant"
 )
 
-// memory is the memory of one launch, twice described: as a bundle of one
-// dispatch for the CPU device, and as one buffer per slot for a Launcher.
+// memory is the memory of one launch, described twice: as a bundle of one dispatch for the CPU device, and as
+// one buffer per slot for a Launcher.
 type memory struct {
-	kernel    *plan.Kernel // of the case, perhaps with fewer rows: see shrink
+	kernel    *plan.Kernel // the case's kernel, perhaps with fewer rows: see shrink
 	arguments *arguments
-	types     map[int]quant.Type // of typed slots
-	model     device.Model       // its bundle has the one dispatch
+	types     map[int]quant.Type // types of typed slots
+	model     device.Model       // its bundle has one dispatch
 	config    device.Config
-	live      []plan.Row // fewer than the kernel computes, if it computes several
-	sessions  int        // of live
-	buffers   [][]byte   // by slot; parts of what follows, and of model.Regions
+	live      []plan.Row // rows that are computed; fewer than the kernel's if it computes several
+	sessions  int        // the number of sessions among the live rows
+	buffers   [][]byte   // by slot; slices of the memory below and of model.Regions
 
 	arena        []byte
 	cache        []byte
-	heads        []byte // nil: the kernel has none
-	states       []byte // the same
+	heads        []byte // nil: the kernel reads no expanded heads
+	states       []byte // nil: the kernel has no states
 	counters     []byte
 	rope, logits []float32
 	tables       *device.Tables
@@ -37,7 +37,7 @@ type memory struct {
 	rng *rand.Rand
 }
 
-// newMemory makes the memory of a case. The same case always gets the same.
+// newMemory builds the memory of a case. The contents are the same for every call.
 func newMemory(c *Case) (*memory, error) {
 	k := shrink(c.Kernel, c.Variant)
 	a, err := argumentsOf(k)
@@ -58,14 +58,14 @@ func newMemory(c *Case) (*memory, error) {
 			m.config.KV = c.Variant.Types[i]
 		}
 	}
-	live := max(min(width, 2), width-1) // the last of many is dead
+	live := max(min(width, 2), width-1) // the last of several rows is dead
 	for i := range live {
 		session := i / each
 		m.sessions = session + 1
-		pos := uint32(max(c.Pos-session-each+1, 0) + i%each) // a session's rows follow each other
+		pos := uint32(max(c.Pos-session-each+1, 0) + i%each) // the rows of a session follow each other
 		row := plan.Row{Token: uint32(embedRows-2+i) % embedRows, Pos: pos, NKV: pos + 1, Table: uint32(rowTable + session)}
 		if slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceWanted }) {
-			row.Token = uint32(i + width - live) // a place; the first is left out, so that others move there, unless there are but two
+			row.Token = uint32(i + width - live) // a position among the wanted rows; the first is left out so that others move there, unless there are only two
 		}
 		m.live = append(m.live, row)
 	}
@@ -82,8 +82,8 @@ func newMemory(c *Case) (*memory, error) {
 	return m, nil
 }
 
-// bundle makes the bundle of one dispatch: of one layer, with a weight for each
-// slot that wants one, and these belong to no layer.
+// bundle builds the bundle of one dispatch and one layer. It has a weight for each slot that needs one; these
+// weights belong to no layer.
 func (m *memory) bundle(c *Case, k *plan.Kernel) {
 	b := *c.Bundle
 	d := *c.dispatch
@@ -101,7 +101,7 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 			b.Weights = append(b.Weights, row)
 		}
 	}
-	if m.arguments.state == nil { // else a slot has states of all layers
+	if m.arguments.state == nil { // otherwise a slot holds the states of all layers
 		b.Model.NumHiddenLayers, b.Model.Hybrid = 1, nil
 	}
 	for _, p := range k.Parts {
@@ -112,7 +112,7 @@ func (m *memory) bundle(c *Case, k *plan.Kernel) {
 	m.model = device.Model{Bundle: &b, Weights: make([][]device.Weight, len(b.Weights))}
 }
 
-// shape makes what a slot is bound to as large as a kernel uses of it.
+// shape sets the size of a slot's buffer to the size that the kernel uses.
 func (m *memory) shape(b *plan.Bundle, op *plan.Operand, u *plan.Use) {
 	switch {
 	case u.LooksUp():
@@ -121,21 +121,21 @@ func (m *memory) shape(b *plan.Bundle, op *plan.Operand, u *plan.Use) {
 		b.Weights[op.Index].Rows = u.Rows
 	case u.As == plan.RoleNormWeight:
 		b.Weights[op.Index].Cols = u.Len
-	case u.Write && op.Space == plan.SpaceLogits && m.kernel.Width == 0: // of several rows, the kernel knows where each begins
+	case u.Write && op.Space == plan.SpaceLogits && m.kernel.Width == 0: // a kernel of several rows computes itself where each row begins
 		b.Model.VocabSize = u.Len
 	}
 }
 
-// dispatch is the one of the bundle.
+// dispatch returns the only dispatch of the bundle.
 func (m *memory) dispatch() *plan.Dispatch { return &m.model.Bundle.Sequences[0].Dispatches[0] }
 
-// gap is the bytes between two slots in the arena.
+// gap is the number of bytes between two slots in the arena.
 const gap = 64
 
-// rowTable is the row's block table, after one of another session.
+// rowTable is the block table of the first row. The table before it belongs to another session.
 const rowTable = 1
 
-// place gives every slot outside the weights its memory. All of it is poison.
+// place allocates memory for every slot outside the weights, filled with poison.
 func (m *memory) place() error {
 	b := m.model.Bundle
 	d := m.dispatch()
@@ -170,10 +170,10 @@ func (m *memory) place() error {
 	device.RopeTable(m.rope, b.RopeFreqs, b.RopeMScale)
 	m.tables = device.NewTables(m.config.Tables, b.Model.MaxPages(), m.config.Pages)
 	for i := range m.tables.Entries {
-		m.tables.Entries[i] = math.MaxUint32 // no kernel uses an entry without a page
+		m.tables.Entries[i] = math.MaxUint32 // kernels must not use an entry without a page
 	}
 	pages := m.pages()
-	for i := range m.sessions { // a page is in one place where it is written to
+	for i := range m.sessions { // a page that is written to must be at one place
 		if _, err := m.tables.Assign(rowTable+i, 0, pages[i*plan.Pages(m.config.Context):][:plan.Pages(m.config.Context)]); err != nil {
 			return err
 		}
@@ -182,7 +182,7 @@ func (m *memory) place() error {
 	return nil
 }
 
-// pages are those of the cache in some order.
+// pages returns the pages of the cache in random order.
 func (m *memory) pages() []uint32 {
 	var list []uint32
 	for _, p := range m.rng.Perm(m.config.Pages) {
@@ -191,7 +191,7 @@ func (m *memory) pages() []uint32 {
 	return list
 }
 
-// slice finds the buffers of all slots.
+// slice sets the buffers of all slots.
 func (m *memory) slice() {
 	d := m.dispatch()
 	before := m.buffers
@@ -214,7 +214,7 @@ func (m *memory) slice() {
 	}
 }
 
-// clone copies all memory but the weights, which nothing can write.
+// clone copies all memory except the weights, which no kernel can write.
 func (m *memory) clone() *memory {
 	c := *m
 	c.arena, c.cache, c.counters = aligned(m.arena), aligned(m.cache), aligned(m.counters)
@@ -234,7 +234,7 @@ func (m *memory) clone() *memory {
 	return &c
 }
 
-// fill writes what a slot holds.
+// fill writes the contents of a slot.
 func (m *memory) fill(slot int) error {
 	s := &m.kernel.Slots[slot]
 	switch s.Elem {
@@ -299,7 +299,7 @@ func (m *memory) fill(slot int) error {
 	return nil
 }
 
-// count is how many numbers a slot's buffer has.
+// count returns how many numbers a slot's buffer holds.
 func (m *memory) count(slot int) (int, error) {
 	size, err := m.numberBytes(slot)
 	if err != nil {
@@ -308,7 +308,7 @@ func (m *memory) count(slot int) (int, error) {
 	return len(m.buffers[slot]) / size, nil
 }
 
-// numberBytes is the size of a number in a slot outside the weights.
+// numberBytes returns the size of a number in a slot outside the weights.
 func (m *memory) numberBytes(slot int) (int, error) {
 	elem := m.kernel.Slots[slot].Elem
 	if elem == plan.ElemAct {
@@ -323,13 +323,13 @@ func (m *memory) numberBytes(slot int) (int, error) {
 	return 0, fmt.Errorf("element type %d holds no numbers", elem)
 }
 
-// write stores numbers from the start of a slot's buffer on.
+// write stores numbers from the start of a slot's buffer.
 func (m *memory) write(slot int, x []float32) {
 	size, _ := m.numberBytes(slot)
 	putNumbers(m.buffers[slot], size, x)
 }
 
-// putNumbers stores numbers of 2 or 4 bytes.
+// putNumbers stores numbers as float32 (size 4) or float16 (size 2).
 func putNumbers(buf []byte, size int, x []float32) {
 	for i, v := range x {
 		if size == 2 {
@@ -340,7 +340,7 @@ func putNumbers(buf []byte, size int, x []float32) {
 	}
 }
 
-// normal makes n numbers around mean.
+// normal returns n normally distributed numbers around mean.
 func (m *memory) normal(n int, mean, deviation float64) []float32 {
 	x := make([]float32, n)
 	for i := range x {
@@ -349,7 +349,7 @@ func (m *memory) normal(n int, mean, deviation float64) []float32 {
 	return x
 }
 
-// poison is n bytes of NaNs, aligned for any number.
+// poison returns n bytes of NaNs, aligned for any number.
 func poison(n int) []byte {
 	b := aligned(make([]byte, n))
 	for i := range b {
@@ -358,7 +358,7 @@ func poison(n int) []byte {
 	return b
 }
 
-// aligned is a copy of b that begins at a multiple of 8.
+// aligned returns a copy of b that begins at a multiple of 8.
 func aligned(b []byte) []byte {
 	wide := make([]uint64, len(b)/8+1)
 	c := unsafe.Slice((*byte)(unsafe.Pointer(&wide[0])), len(b))
@@ -366,7 +366,7 @@ func aligned(b []byte) []byte {
 	return c
 }
 
-// floats views bytes that begin at a multiple of 4.
+// floats views bytes as float32. The bytes must begin at a multiple of 4.
 func floats(b []byte) []float32 {
 	if len(b) == 0 {
 		return nil
@@ -374,7 +374,7 @@ func floats(b []byte) []float32 {
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4)
 }
 
-// halves views bytes that begin at a multiple of 2.
+// halves views bytes as float16. The bytes must begin at a multiple of 2.
 func halves(b []byte) []uint16 {
 	if len(b) == 0 {
 		return nil

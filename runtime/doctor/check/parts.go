@@ -7,44 +7,43 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// argument is what a kernel does with a slot.
+// argument describes how a kernel uses a slot.
 type argument struct {
-	// role is what the slot holds before a launch if the kernel reads it.
+	// role is the kind of contents that the slot has before a launch if the kernel reads it.
 	role plan.Role
-	// result: it holds nothing, and a kernel that reads it before it wrote it reads NaN.
+	// result: the slot has no contents before the launch. A kernel that reads it before writing it reads NaN.
 	result bool
-	// terms is how many float32 terms a number sums up: of a result, over all that
-	// leads to it within the kernel.
+	// terms is how many float32 terms a number of a result sums up, counted over all sums within the kernel
+	// that lead to it.
 	terms int
-	// perSplit is how many numbers of a result belong to one attention split, if
-	// the kernel leaves those of empty splits as they are; 0: it writes all.
+	// perSplit is how many numbers of a result belong to one attention split if the kernel does not write
+	// those of empty splits; 0: it writes all.
 	perSplit int
-	// attention is whether the terms are of attention, whose products may be of
-	// halves where the cache has halves.
+	// attention: the terms are those of attention, whose products may be of halves if the cache has halves.
 	attention bool
-	// expanded is whether its weights may have been rounded to halves where the cache has halves.
+	// expanded: the weights may have been rounded to halves if the cache has halves.
 	expanded bool
-	// product is whether its weights may have been rounded to halves.
-	product, gated bool // gated: two of them are multiplied
-	limited        bool // the results have a bound, which the sums have not
-	// rounded is whether what it sums up is a result that the kernel has rounded.
+	// product: the weights may have been rounded to halves.
+	product, gated bool // gated: two products are multiplied
+	limited        bool // the results are clamped to a bound, the sums are not
+	// rounded: the terms are results that the kernel has rounded.
 	rounded bool
 }
 
-// arguments are all slots of a kernel, and the cut of the cache if it has one.
+// arguments describes all slots of a kernel, and the kernel's split of the cache if there is one.
 type arguments struct {
 	kernel   *plan.Kernel
 	slots    map[int]argument
 	splits   *plan.Splits
-	deep     bool            // it reads the cache, but not in splits
-	attend   *plan.Attend    // nil: none
-	state    *plan.PartState // that a part moves on; nil: none
+	deep     bool            // the kernel reads the cache, but not in splits
+	attend   *plan.Attend    // nil: the kernel has no attention
+	state    *plan.PartState // the part that updates a state; nil: none
 	decay    decay           // of a part with linear attention
-	grouping *plan.Grouping  // that a part reads; nil: none
+	grouping *plan.Grouping  // the grouping that a part reads; nil: none
 	err      error
 }
 
-// argumentsOf lists what the parts of a kernel do with its slots. It fails for slots that no part uses.
+// argumentsOf lists how the parts of a kernel use its slots. It fails for a slot that no part uses.
 func argumentsOf(k *plan.Kernel) (*arguments, error) {
 	a := &arguments{kernel: k, slots: map[int]argument{}}
 	for _, p := range k.Parts {
@@ -64,7 +63,7 @@ func argumentsOf(k *plan.Kernel) (*arguments, error) {
 	return a, nil
 }
 
-// add notes the use of a slot.
+// add records one use of a slot.
 func (a *arguments) add(slot int, use argument) {
 	before, ok := a.slots[slot]
 	if ok && (before.role != use.role || before.result != use.result) && a.err == nil {
@@ -74,7 +73,7 @@ func (a *arguments) add(slot int, use argument) {
 	a.slots[slot] = use
 }
 
-// part notes the slots of one part.
+// part records the slots of one part.
 func (a *arguments) part(p plan.Part) {
 	attention := a.note(p)
 	m := plan.ProductOf(p)
@@ -83,13 +82,13 @@ func (a *arguments) part(p plan.Part) {
 		if u.Splits != nil {
 			a.splits = u.Splits
 		}
-		switch kept := u.As == plan.RoleCounters || u.As == plan.RoleGathered; { // zeros before and after; moved as it is
+		switch kept := u.As == plan.RoleCounters || u.As == plan.RoleGathered; { // counters are zero before and after; gathered values are moved unchanged
 		case u.Write && !kept:
 			use.result, use.expanded = true, u.As == plan.RoleHeads
 			if use.attention = attention; attention {
 				use.terms += context
 			}
-			if a.state != nil { // a sum over the keys in each row, of a state that the rows before have summed up
+			if a.state != nil { // each row sums over the keys of a state that earlier rows have accumulated
 				use.terms *= max(1, a.kernel.Width)
 			}
 			if u.As == plan.RoleSplitOut {
@@ -107,7 +106,7 @@ func (a *arguments) part(p plan.Part) {
 	}
 }
 
-// note keeps what cases of a part need of it, and says whether it is attention.
+// note records what the cases need to know of a part, and says whether the part is attention.
 func (a *arguments) note(p plan.Part) (attention bool) {
 	switch p := p.(type) {
 	case *plan.Attend:

@@ -12,12 +12,11 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// Picks picks tokens after several rows at once with the bundle's kernels on a Launcher.
-// A round has a random number of sessions, each with parameters, accepted tokens and a number
-// of draws of its own. As many texts follow, each by the next set of parameters, whose tokens
-// are picked by logits of all kinds. All of them are picked once more by what the kernels have
-// left. Picks returns the first token that is not what runtime/text/sample picks, or row that
-// is not the token's.
+// Picks picks tokens after several rows at once with the bundle's kernels on a Launcher. A round has a random
+// number of sessions, each with its own parameters, accepted tokens and number of draws. After the rounds
+// come as many texts, each with the next set of parameters and with logits of all kinds. Every token is
+// picked a second time from the state that the kernels have left. Picks returns an error for the first token
+// that differs from the one of runtime/text/sample, or the first row that does not belong to its token.
 func Picks(l device.Launcher, b *plan.Bundle, rounds int) error {
 	m, err := newPickMemory(l, b)
 	if err != nil {
@@ -38,8 +37,8 @@ func Picks(l device.Launcher, b *plan.Bundle, rounds int) error {
 	return nil
 }
 
-// text picks the tokens of a text after a row each, by logits of one kind after the other: so
-// a draw of a number meets the kind of that number, as samplings has it.
+// text picks the tokens of a text, one after each row, with logits of one kind after the other. So the n-th
+// draw uses the n-th kind of logits, which samplings relies on.
 func (m *pickMemory) text(rng *rand.Rand, p sample.Params) error {
 	s, err := sample.New(p)
 	if err != nil {
@@ -67,13 +66,13 @@ func (m *pickMemory) text(rng *rand.Rand, p sample.Params) error {
 	return m.compare(picks, want, then)
 }
 
-// logitsOf are the logits of a row.
+// logitsOf returns the logits of a row.
 func (m *pickMemory) logitsOf(row int) []float32 {
 	values := unsafe.Slice((*float32)(unsafe.Pointer(&m.logits[0])), len(m.logits)/4)
 	return values[row*m.vocab:][:m.vocab]
 }
 
-// pickMemory is what the kernels run on.
+// pickMemory is the memory that the kernels run on.
 type pickMemory struct {
 	launcher       device.Launcher
 	launches       []*device.Launch
@@ -110,8 +109,8 @@ func newPickMemory(l device.Launcher, b *plan.Bundle) (*pickMemory, error) {
 	return m, nil
 }
 
-// round picks once, after a random number of rows; round 0 after as many as there can be,
-// round 1 after one.
+// round picks once, after a random number of rows: in round 0 after the greatest number of rows, in round 1
+// after one.
 func (m *pickMemory) round(rng *rand.Rand, round int) error {
 	all := samplings(m.vocab)
 	n := 1 + rng.IntN(plan.MaxWanted)
@@ -145,7 +144,7 @@ func (m *pickMemory) round(rng *rand.Rand, round int) error {
 	return m.compare(picks, want, then)
 }
 
-// compare wants the tokens that are picked, and those that are picked once more.
+// compare compares both the tokens that are picked and the tokens of the second pick with the sampler's.
 func (m *pickMemory) compare(picks []device.Pick, want, then []int32) error {
 	m.write(picks)
 	if err := m.run(picks, [plan.PickTurns][]int32{want}); err != nil {
@@ -157,14 +156,14 @@ func (m *pickMemory) compare(picks []device.Pick, want, then []int32) error {
 	return nil
 }
 
-// picked is a sampler somewhere in its text, and what picks in its place.
+// picked returns a sampler somewhere in its text, and the pick that replaces it on the device.
 func picked(rng *rand.Rand, p sample.Params, row, vocab int) (*sample.Sampler, device.Pick, error) {
 	s, err := sample.New(p)
 	if err != nil {
 		return nil, device.Pick{}, err
 	}
 	for range rng.IntN(100) {
-		s.Accept(int32(rng.IntN(vocab + 2))) // some are not in the vocabulary
+		s.Accept(int32(rng.IntN(vocab + 2))) // some tokens are not in the vocabulary
 	}
 	for range rng.IntN(3) {
 		s.Skip()
@@ -173,11 +172,11 @@ func picked(rng *rand.Rand, p sample.Params, row, vocab int) (*sample.Sampler, d
 	return s, pick, err
 }
 
-// allowed is a mask of some tokens, from none to all, and may be shorter than the vocabulary.
+// allowed returns a mask of some tokens, from none to all. It may be shorter than the vocabulary.
 func allowed(rng *rand.Rand, vocab int) []uint32 {
 	list := make([]uint32, plan.MaskWords(vocab)-rng.IntN(2))
 	switch rng.IntN(5) {
-	case 0: // nothing
+	case 0: // no token
 	case 1:
 		if len(list) > 0 {
 			list[rng.IntN(len(list))] = 1 << rng.IntN(32)
@@ -194,10 +193,10 @@ func allowed(rng *rand.Rand, vocab int) []uint32 {
 	return list
 }
 
-// untouched is what is where no token is picked.
+// untouched fills the memory where no token is picked.
 const untouched = 0x5a5a5a5a
 
-// write fills the memory that the host fills, and what the kernels are to leave alone.
+// write fills the memory that the host fills, and the memory that the kernels must leave alone.
 func (m *pickMemory) write(picks []device.Pick) {
 	device.WritePicks(m.memory[:m.layout.Tokens], picks, m.vocab)
 	tokens := m.memory[m.layout.Tokens:]
@@ -209,14 +208,14 @@ func (m *pickMemory) write(picks []device.Pick) {
 	}
 }
 
-// rowBefore is a row before anything is picked after it.
+// rowBefore returns the contents of row i before a token is picked after it.
 func rowBefore(i int) plan.Row {
 	pos := uint32(100 * i)
 	return plan.Row{Token: untouched, Pos: pos, NKV: pos + 1, Table: uint32(i)}
 }
 
-// run runs the kernels once, and compares the tokens of each turn, as far as there are any yet,
-// and the rows with what they should be.
+// run runs the kernels once. It compares the tokens of each turn so far, and the rows, with the expected
+// ones.
 func (m *pickMemory) run(picks []device.Pick, turns [plan.PickTurns][]int32) error {
 	for _, l := range m.launches {
 		if err := m.launcher.Launch(l); err != nil {

@@ -6,15 +6,15 @@ import (
 	"mla/runtime/plan"
 )
 
-// fewSessions is how many sessions a kernel's rows are of if they need not be of more.
+// fewSessions is the number of sessions of a kernel's rows, unless the kernel needs more.
 const fewSessions = 16
 
-// largeSessions is the same of a kernel with expanded heads or with states: large models have megabytes of them for
-// every page or session.
+// largeSessions replaces fewSessions for a kernel with expanded heads or with states: large models need
+// megabytes for every page or session.
 const largeSessions = 2
 
-// rowsOfSession is how many rows a session has, at positions of its own: one, unless there are
-// more rows than sessions.
+// rowsOfSession returns how many rows a session has, each at its own position: one, unless there are more
+// rows than sessions.
 func rowsOfSession(k *plan.Kernel, width, context int) int {
 	few := fewSessions
 	if slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceHeads || s.Space == plan.SpaceState }) {
@@ -23,8 +23,8 @@ func rowsOfSession(k *plan.Kernel, width, context int) int {
 	return min((width+few-1)/few, context)
 }
 
-// eachRow calls f for the bytes of every live row in a slot, or once for all of it where
-// rows have none of their own.
+// eachRow calls f with the bytes of every live row of a slot, or once with the whole slot if it is not
+// divided into rows.
 func (m *memory) eachRow(slot int, f func(row int, buf []byte)) {
 	buf := m.buffers[slot]
 	if m.kernel.Slots[slot].Stride == 0 {
@@ -37,7 +37,7 @@ func (m *memory) eachRow(slot int, f func(row int, buf []byte)) {
 	}
 }
 
-// rowBytes is what eachRow gives for a row.
+// rowBytes returns the bytes of a row of a slot, as eachRow does.
 func (m *memory) rowBytes(slot, row int) (bytes []byte) {
 	m.eachRow(slot, func(r int, buf []byte) {
 		if r == row {
@@ -47,13 +47,13 @@ func (m *memory) rowBytes(slot, row int) (bytes []byte) {
 	return bytes
 }
 
-// rowFloats views it.
+// rowFloats views the bytes of a row as float32.
 func (m *memory) rowFloats(slot, row int) []float32 { return floats(m.rowBytes(slot, row)) }
 
-// group selects experts for the live rows and lists the selections by expert, see
-// plan.Grouping, where the kernel reads such a list. The first row selects among all, the
-// others among a few: of hundreds of experts most have none, some one, and some as many
-// as fill tiles, so that the kernel does not run them all for a row or two each.
+// group selects experts for the live rows and lists the selections by expert (see plan.Grouping) if the
+// kernel reads such a list. The first row selects among all experts, the other rows among a few. So of
+// hundreds of experts most have no row, some have one, and some fill tiles; the kernel does not run all of
+// them for a row or two each.
 func (m *memory) group() {
 	g := m.arguments.grouping
 	if g == nil {
@@ -66,7 +66,7 @@ func (m *memory) group() {
 			candidates = min(g.K+2, g.Experts)
 		}
 		for k, i := range m.rng.Perm(candidates)[:g.K] {
-			expert := g.Experts - 1 - i*g.Experts/candidates // the last one is among them
+			expert := g.Experts - 1 - i*g.Experts/candidates // the last expert is a candidate
 			of[expert] = append(of[expert], uint32(row*g.K+k))
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// samplings are parameters that take every path of the sampler. The least and the greatest
-// draw of all meet the first and the last token that can be drawn, at the very edge.
+// samplings returns parameters that take every path of the sampler. The least and the greatest random number
+// draw the first and the last token that can be drawn, exactly at the edge.
 func samplings(vocab int) []sample.Params {
 	seedOfLeast, seedOfGreatest := seedOf(0, 0), seedOf(math.MaxUint64, 0)
 	_, random := edgeOf(vocab)
@@ -30,8 +30,8 @@ func samplings(vocab int) []sample.Params {
 		func(p *sample.Params) { p.Seed = seedOfLeast },
 		func(p *sample.Params) { p.Seed = seedOfGreatest },
 		func(p *sample.Params) { p.TopK, p.Seed = 20, seedOfLeast },
-		func(p *sample.Params) { p.MinP, p.Seed = 1, seedOfLeast },   // blocks before the best token weigh nothing
-		func(p *sample.Params) { p.Seed = seedOf(random, allEqual) }, // a text draws once by each kind of logits
+		func(p *sample.Params) { p.MinP, p.Seed = 1, seedOfLeast },   // the blocks before the best token have no weight
+		func(p *sample.Params) { p.Seed = seedOf(random, allEqual) }, // a text draws once with each kind of logits
 		func(p *sample.Params) { p.Temperature = 1e-4 },
 		func(p *sample.Params) { p.Temperature, p.RepeatPenalty, p.RepeatLastN = 0, 1.3, -1 },
 		func(p *sample.Params) {
@@ -51,11 +51,11 @@ func samplings(vocab int) []sample.Params {
 	return list
 }
 
-// allEqual is the one of logitKinds that gives all tokens the same weight.
+// allEqual is the entry of logitKinds that gives all tokens the same weight.
 const allEqual = 7
 
-// logitKinds fill logits: as a model has them, close to each other, none positive,
-// with many ties, with numbers that are none, huge, tiny, all equal, and hardly any.
+// logitKinds fill logits: like a model's, close to each other, none positive, with many ties, with NaNs and
+// extremes, huge, tiny, all equal, and almost all -Inf.
 var logitKinds = []func(rng *rand.Rand, x []float32){
 	each(func(rng *rand.Rand) float64 { return 5 * rng.NormFloat64() }),
 	each(func(rng *rand.Rand) float64 { return 0.01 * rng.NormFloat64() }),

@@ -7,12 +7,11 @@ import (
 	"mla/runtime/quant"
 )
 
-// Caches of Q8_0: see plan.Planes.
+// Caches of Q8_0 are laid out in planes, see plan.Planes.
 
-// stepsOff is the share of a row's numbers that may be the next multiple of their scale: a
-// kernel's sums differ from the reference's in their last bits, and so rarely a number lies so
-// near the middle between two multiples that it is rounded the other way. A kernel that
-// rounds in another way is a step off in half of its numbers.
+// stepsOff is the share of a row's numbers that may be one step of their scale off. The kernel's sums differ
+// from the reference's in their last bits, so a number that lies close to the middle between two steps is
+// rarely rounded the other way. A kernel with another rounding rule is one step off in half of its numbers.
 const stepsOff = 1.0 / 64
 
 // scaled says whether a slot is a cache of Q8_0.
@@ -20,7 +19,7 @@ func (m *memory) scaled(slot int) bool {
 	return m.kernel.Slots[slot].Space == plan.SpaceKV && m.types[slot] == quant.Q8_0
 }
 
-// pagesOf cuts a cache of Q8_0 into the bytes and the scales of its pages.
+// pagesOf returns the bytes and the scales of each page of a cache of Q8_0.
 func (m *memory) pagesOf(cache []byte) (qs [][]byte, scales [][]uint16) {
 	numbers := plan.PageRows * m.model.Bundle.Model.CacheDim()
 	size := len(cache) / m.config.Pages
@@ -30,7 +29,7 @@ func (m *memory) pagesOf(cache []byte) (qs [][]byte, scales [][]uint16) {
 	return qs, scales
 }
 
-// fillScaled fills a cache with normally distributed numbers.
+// fillScaled fills a cache of Q8_0 with normally distributed numbers.
 func (m *memory) fillScaled(slot int) {
 	qs, scales := m.pagesOf(m.buffers[slot])
 	for i := range qs {
@@ -38,8 +37,8 @@ func (m *memory) fillScaled(slot int) {
 	}
 }
 
-// scaled compares caches of Q8_0, page by page and row by row. The reference leaves the rows that
-// it does not write as they were: there every bit has to be the same.
+// scaled compares caches of Q8_0, page by page and row by row. Rows that the reference does not write must be
+// equal bit by bit.
 func (d *difference) scaled(m *memory, got, want []byte) {
 	gotQs, gotScales := m.pagesOf(got)
 	wantQs, wantScales := m.pagesOf(want)
@@ -53,13 +52,13 @@ func (d *difference) scaled(m *memory, got, want []byte) {
 	}
 }
 
-// scaledRow compares a row: scales as halves are compared, its numbers in steps.
+// scaledRow compares one row: its scales as halves are compared, its numbers in steps.
 func (d *difference) scaledRow(row int, got, want []byte, gotScales, wantScales []uint16) {
 	off := 0
 	for i := range want {
 		g, w := float64(quant.HalfToFloat(gotScales[i/32])), float64(quant.HalfToFloat(wantScales[i/32]))
 		switch step := int(int8(got[i])) - int(int8(want[i])); {
-		case step == 0 && gotScales[i/32] == wantScales[i/32]: // NaNs, too, where nothing was written
+		case step == 0 && gotScales[i/32] == wantScales[i/32]: // includes NaNs where nothing was written
 		case !(math.Abs(g-w) <= halfTolerance*w):
 			d.add(math.Inf(1), "cache row %d: the scale of column %d is %g; the reference's %g", row, i, g, w)
 		case step == 0:

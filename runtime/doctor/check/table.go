@@ -2,12 +2,12 @@ package check
 
 import "fmt"
 
-// Measured says how far a result is off, and what is allowed.
+// Measured describes the error of a result and the tolerance.
 func (r *Result) Measured() string {
 	return fmt.Sprintf("%s: %.1e of %.1e", r.Slot, r.Error, r.Tolerance)
 }
 
-// Worst keeps the worst result of each variant, in order.
+// Worst returns the worst result of each variant, in their order.
 func Worst(results []Result) []Result {
 	var list []Result
 	at := map[string]int{}
@@ -24,7 +24,7 @@ func Worst(results []Result) []Result {
 	return list
 }
 
-// worse says whether o is worse than r.
+// worse says whether o is a worse result than r.
 func (r *Result) worse(o *Result) bool {
 	if r.Err != nil || o.Err != nil {
 		return r.Err == nil
@@ -32,7 +32,8 @@ func (r *Result) worse(o *Result) bool {
 	return o.Error*r.Tolerance > r.Error*o.Tolerance
 }
 
-// Problem says in a line what is wrong, "" if nothing is, or if the device is not able.
+// Problem describes the failure in a line. It is "" if there is none, or if the device does not support the
+// kernel.
 func (r *Result) Problem() string {
 	switch {
 	case r.NotAble():

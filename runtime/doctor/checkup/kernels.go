@@ -7,9 +7,9 @@ import (
 	"mla/runtime/doctor/check"
 )
 
-// Kernels compares launches with their references until it is late, and says how many it has compared.
-// Of a kernel that is right everywhere the worst position is told, of one that is not every
-// position that is wrong.
+// Kernels compares launches with their references until late returns true, and returns how many it has
+// compared. Of a kernel without failures only the worst position is written; of a kernel with failures, every
+// position that failed.
 func Kernels(w *Writer, l device.Launcher, cases []check.Case, late func() bool) int {
 	var results []check.Result
 	for i := range cases {

@@ -7,18 +7,18 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// MostBytes is the size of the largest report: it fits into an issue or a mail.
+// MostBytes is the greatest size of a report: it fits into an issue or a mail.
 const MostBytes = 20000
 
-// Report is an examination so far.
+// Report is the state of an examination.
 type Report struct {
 	Title   string
-	Facts   []Row // what is known without any stage
+	Facts   []Row // known before any stage runs
 	Results []*Result
-	Running string // the stage that runs now; "": the examination has ended
+	Running string // the stage that is running; "": the examination has ended
 }
 
-// Failures is how many checks failed.
+// Failures returns the number of failed checks.
 func (r *Report) Failures() (n int) {
 	for _, s := range r.Results {
 		n += s.Failures()
@@ -26,13 +26,13 @@ func (r *Report) Failures() (n int) {
 	return n
 }
 
-// WriteFile puts the report in place of a file, by renaming.
+// WriteFile replaces a file by the report, by renaming.
 func (r *Report) WriteFile(path string) error {
 	return atomicfile.Write(path, []byte(r.Markdown()))
 }
 
-// Markdown is the report, of at most MostBytes. Passed checks are only counted.
-// Failures come in full as long as there is room, every stage with the same share.
+// Markdown returns the report, of at most MostBytes. Passed checks are only counted. Failures are given in
+// full as long as they fit; every stage with failures gets the same share of the bytes.
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s\n\n%s\n\n", cell(r.Title), r.state())
@@ -66,7 +66,7 @@ func (r *Report) state() string {
 	return "Result: ok"
 }
 
-// Unchecked are the stages that have checked nothing, and what others have left out.
+// Unchecked lists the stages that have checked nothing, and the checks that other stages have left out.
 func (r *Report) Unchecked() (list []string) {
 	for _, s := range r.Results {
 		switch {
@@ -79,7 +79,7 @@ func (r *Report) Unchecked() (list []string) {
 	return list
 }
 
-// first are the facts of the first stage: what is examined.
+// first returns the facts of the first stage: which device is examined.
 func (r *Report) first() []Row {
 	if len(r.Results) == 0 {
 		return nil
@@ -87,7 +87,7 @@ func (r *Report) first() []Row {
 	return r.Results[0].Facts
 }
 
-// table writes facts with two columns, no more than most bytes.
+// table writes facts in two columns, at most the given number of bytes.
 func table(b *strings.Builder, most int, lists ...[]Row) {
 	b.WriteString("| | |\n|---|---|\n")
 	for _, list := range lists {
@@ -101,7 +101,7 @@ func table(b *strings.Builder, most int, lists ...[]Row) {
 	}
 }
 
-// measured writes the facts of the other stages.
+// measured writes the facts of the later stages.
 func (r *Report) measured(b *strings.Builder) {
 	var list []Row
 	for _, s := range r.Results[min(1, len(r.Results)):] {
@@ -115,7 +115,7 @@ func (r *Report) measured(b *strings.Builder) {
 	}
 }
 
-// skipped lists what was not made, no more than fits.
+// skipped lists the checks that were skipped, as many as fit.
 func (r *Report) skipped(b *strings.Builder) {
 	most, begun := 1500, false
 	for _, s := range r.Results {
@@ -133,20 +133,20 @@ func (r *Report) skipped(b *strings.Builder) {
 	}
 }
 
-// failed writes what failed in a stage, with no more than most bytes.
+// failed writes the failures of a stage, in at most the given number of bytes.
 func (r *Result) failed(b *strings.Builder, most int) {
 	head := fmt.Sprintf("\n## Failed: %s\n\n```\n", cell(r.Stage))
 	const end, more = "```\n", "… and %d more\n"
 	most -= len(head) + len(end) + len(more) + 10
 	if most < 200 {
-		return // the table of stages names it
+		return // the table of stages names the stage
 	}
 	b.WriteString(head)
 	written := 0
 	for i, row := range r.Failed {
 		line := fenced(row.Name+": "+row.Text) + "\n"
 		if i == 0 {
-			line = cut(line, most/2) // however long, room for something else is left
+			line = cut(line, most/2) // a long line leaves half of the bytes for other lines
 		}
 		if len(line) > most {
 			break
@@ -164,19 +164,19 @@ func (r *Result) failed(b *strings.Builder, most int) {
 	b.WriteString(end)
 }
 
-// cell makes a text fit for a table's cell.
+// cell escapes a text for a cell of a Markdown table.
 func cell(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	text = strings.NewReplacer("|", "\\|", "`", "'", "<", "&lt;").Replace(text)
 	return strings.TrimSuffix(cut(text, 240), "\n")
 }
 
-// fenced makes a text fit for a block between fences.
+// fenced escapes a text for a fenced code block.
 func fenced(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "?"), "```", "'''")
 }
 
-// cut shortens a text to a number of bytes; a shortened one ends in a new line.
+// cut shortens a text to a number of bytes. A shortened text ends with a line break.
 func cut(text string, most int) string {
 	if len(text) <= most {
 		return text

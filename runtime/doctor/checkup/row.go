@@ -1,6 +1,6 @@
-// Package checkup examines something in stages, each in a process of its own: a crash
-// or a hang ends a stage, not the examination. A stage's process writes rows, the one
-// that started it prints them and makes a report of bounded size.
+// Package checkup examines a device in stages, each in its own process: a crash or a hang ends a stage, but
+// not the examination. The process of a stage writes rows. The process that started it prints them and builds
+// a report of bounded size.
 package checkup
 
 import (
@@ -9,34 +9,34 @@ import (
 	"io"
 )
 
-// Kind says what a row is.
+// Kind is the kind of a row.
 type Kind string
 
 // The kinds.
 const (
-	Fact Kind = "fact" // something found or measured
+	Fact Kind = "fact" // a property or a measurement
 	Pass Kind = "pass"
 	Fail Kind = "fail"
-	Skip Kind = "skip" // a check that was not made, and why
-	Note Kind = "note" // text for people
-	// Now says what is tried next, for when it does not come back.
+	Skip Kind = "skip" // a check that was skipped, and the reason
+	Note Kind = "note" // text for the user
+	// Now names the next attempt, in case that it does not return.
 	Now Kind = "now"
-	// Part says that a stage did not end its work: Name is what it has checked, Text what not.
+	// Part says that a stage has not finished: Name is what it has checked, Text what it has not.
 	Part Kind = "part"
-	// Use tells the examiner, see Result.Used.
+	// Use is a message to the examiner, see Result.Used.
 	Use Kind = "use"
-	// End is a stage's last row. A process that ends without it has not done its work.
+	// End is the last row of a stage. A process that ends without it has not finished.
 	End Kind = "end"
 )
 
-// Row is a line of an examination.
+// Row is one line of an examination.
 type Row struct {
 	Kind Kind   `json:"kind"`
 	Name string `json:"name,omitempty"`
 	Text string `json:"text,omitempty"`
 }
 
-// String is the row as it is printed.
+// String returns the row as it is printed.
 func (r Row) String() string {
 	switch r.Kind {
 	case Pass:
@@ -54,21 +54,21 @@ func (r Row) String() string {
 	return fmt.Sprintf("%-*s  %s", nameWidth, r.Name, r.Text)
 }
 
-// nameWidth is as wide as most names.
+// nameWidth is the column width of names; most names fit.
 const nameWidth = 28
 
-// Writer writes the rows of a stage, for the process that started this one. It is
-// not for several goroutines.
+// Writer writes the rows of a stage to the process that started this one. It must not be used by several
+// goroutines at once.
 type Writer struct {
 	w      io.Writer
 	failed int
 	err    error
 }
 
-// NewWriter writes to w.
+// NewWriter returns a Writer on w.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
 
-// Write writes a row at once: the next step may not come back.
+// Write writes a row at once, without a buffer: the next step may not return.
 func (w *Writer) Write(kind Kind, name, format string, args ...any) {
 	if kind == Fail {
 		w.failed++
@@ -82,13 +82,13 @@ func (w *Writer) Write(kind Kind, name, format string, args ...any) {
 	}
 }
 
-// Failed is how many checks failed.
+// Failed returns the number of failed checks.
 func (w *Writer) Failed() int { return w.failed }
 
-// Err is the first error in writing.
+// Err returns the first error of writing.
 func (w *Writer) Err() error { return w.err }
 
-// parse reads a row. What is none is text that something else has printed.
+// parse reads a row. A line that is not a row becomes a Note: other code has printed it.
 func parse(line []byte) (r Row) {
 	if json.Unmarshal(line, &r) != nil || r.Kind == "" {
 		return Row{Kind: Note, Text: string(line)}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// noise is what a traceback of Go's has besides functions and lines.
+// noise lists the lines of a Go traceback that are neither functions nor source lines.
 var noise = []struct {
 	find *regexp.Regexp
 	put  string
@@ -16,9 +16,9 @@ var noise = []struct {
 	{regexp.MustCompile(` \+0x[0-9a-f]+(\n|$)`), "$1"},
 }
 
-// Said is what a stage's process wrote to its standard error. Of a crash only the
-// goroutine that crashed is kept, without addresses. A process that has done its work
-// has said what matters in rows.
+// Said returns what the stage's process wrote to its standard error. Of a crash, only the goroutine that
+// crashed is kept, without addresses. It is empty if the process has finished, as its rows then say
+// everything that matters.
 func (r *Result) Said() string {
 	if r.ended {
 		return ""

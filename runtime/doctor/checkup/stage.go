@@ -9,30 +9,29 @@ import (
 	"mla/runtime/system/child"
 )
 
-// Result is what came of a stage.
+// Result is the outcome of a stage.
 type Result struct {
 	Stage   string
 	Facts   []Row
 	Passed  int
 	Skipped []Row
-	Failed  []Row // at most mostRows; failures is how many there were
-	Notes   []Row // the last ones
+	Failed  []Row // at most mostRows; failures counts all
+	Notes   []Row // the last mostRows notes
 	Used    map[string]string
 	Outcome child.Outcome
-	// NotRun says why the stage was not run; "": it was.
+	// NotRun is the reason why the stage was not run; "": it was run.
 	NotRun string
 
-	part     Row // of kind Part, if any
+	part     Row // the row of kind Part, if there was one
 	failures int
-	now      string // what was tried last
+	now      string // the last attempt
 	ended    bool
 }
 
-// mostRows of a kind are kept: more would not fit a report.
+// mostRows is how many rows of a kind are kept: more would not fit into a report.
 const mostRows = 100
 
-// Run runs a stage and calls print with every row for people, those of what is tried
-// next among them.
+// Run runs a stage and calls print with every row for the user, including rows of kind Now.
 func Run(ctx context.Context, stage string, c child.Command, print func(Row)) *Result {
 	r := &Result{Stage: stage, Used: map[string]string{}}
 	c.Line = func(line []byte) {
@@ -47,7 +46,7 @@ func Run(ctx context.Context, stage string, c child.Command, print func(Row)) *R
 	return r
 }
 
-// take keeps a row.
+// take records a row.
 func (r *Result) take(row Row) {
 	switch row.Kind {
 	case Fact:
@@ -81,7 +80,7 @@ func keep(list []Row, row Row) []Row {
 	return list
 }
 
-// close makes a failure of the way in which a process ended, unless its rows say it.
+// close records the way in which the process ended as a failure, unless the rows say it.
 func (r *Result) close(print func(Row)) {
 	text := r.Outcome.Reason
 	switch r.Outcome.End {
@@ -109,14 +108,13 @@ func (r *Result) close(print func(Row)) {
 	print(row)
 }
 
-// Failures is how many checks failed, a crash or hang among them.
+// Failures returns the number of failed checks, including a crash or a hang.
 func (r *Result) Failures() int { return r.failures }
 
-// Refused says that a stage ended in good order, because of an error and not of a
-// failed check.
+// Refused says whether the stage ended in an orderly way because of an error that is not a failed check.
 func (r *Result) Refused() bool { return r.Outcome.End == child.Failed && !r.ended }
 
-// Status is the stage's result in a few words.
+// Status returns the stage's result in a few words.
 func (r *Result) Status() string {
 	switch {
 	case r.NotRun != "":
@@ -133,7 +131,7 @@ func (r *Result) Status() string {
 	return "ok"
 }
 
-// unchecked is why a stage that has ended well has checked nothing.
+// unchecked returns why a stage without failures has checked nothing.
 func (r *Result) unchecked() string {
 	if len(r.Skipped) > 0 && r.Skipped[0].Text != "" {
 		return strings.TrimSuffix(cut(r.Skipped[0].Text, 120), "\n")
@@ -141,8 +139,8 @@ func (r *Result) unchecked() string {
 	return "there was nothing to check"
 }
 
-// Unchecked says that the stage has ended well and checked nothing.
+// Unchecked says whether the stage has ended without failures and has checked nothing.
 func (r *Result) Unchecked() bool { return strings.HasPrefix(r.Status(), "not checked: ") }
 
-// seconds is a duration for people.
+// seconds formats a duration.
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Library is a stand-in for a GPU's driver, which `make sim` builds under that name below
-// root, or what an environment variable names.
+// Library returns the path of a library that stands in for a GPU's driver: the file called name below root,
+// which `make sim` builds, or the value of an environment variable. Without the library the test fails.
 func Library(t *testing.T, root, name, variable string) string {
 	t.Helper()
 	path, err := filepath.Abs(filepath.Join(root, "build", name))
@@ -24,8 +24,8 @@ func Library(t *testing.T, root, name, variable string) string {
 	return path
 }
 
-// KernelObject is what a simulator left in a folder that MLA_KERNEL_CACHE named: the shared
-// object of the one source that it compiled. Others there have no table of kernels.
+// KernelObject returns the shared object of the one source that a simulator compiled into the folder of
+// MLA_KERNEL_CACHE. Other objects there have no table of kernels.
 func KernelObject(t *testing.T, folder string) []byte {
 	t.Helper()
 	objects := kernelObjects(t, folder)
@@ -35,7 +35,7 @@ func KernelObject(t *testing.T, folder string) []byte {
 	return objects[0]
 }
 
-// NoKernelObject wants a simulator to have compiled no kernels there.
+// NoKernelObject fails the test if a simulator has compiled kernels into the folder.
 func NoKernelObject(t *testing.T, folder string) {
 	t.Helper()
 	if n := len(kernelObjects(t, folder)); n > 0 {
@@ -54,7 +54,7 @@ func kernelObjects(t *testing.T, folder string) (objects [][]byte) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Contains(object, []byte("msl_kernels")) { // which the loader asks for
+		if bytes.Contains(object, []byte("msl_kernels")) { // the symbol that the loader looks up
 			objects = append(objects, object)
 		}
 	}

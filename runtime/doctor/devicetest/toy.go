@@ -1,6 +1,6 @@
-// Package devicetest has what tests of devices share: a model that refers to every kind of
-// memory, for tests of what resolves plans, which runs on no device, as its kernels are
-// names; and where the simulators are.
+// Package devicetest has the shared parts of device tests: a model that refers to every kind of memory, for
+// tests of the resolution of plans, and the paths of the simulators. The model's kernels are only names, so
+// it runs on no device.
 package devicetest
 
 import (
@@ -12,7 +12,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// Groups is a part of a number of threadgroups that does nothing.
+// Groups is a part of a kernel that has a number of threadgroups and no effect.
 type Groups int
 
 // Groups implements plan.Part.
@@ -24,10 +24,9 @@ func (Groups) Sizes() []int { return nil }
 // Uses implements plan.Part.
 func (Groups) Uses() []plan.Use { return nil }
 
-// Toy is a model of two layers, a head and a sampler, of one dispatch each, and a
-// configuration that it can be resolved with. Weight 0 has a matrix per layer, the
-// second at the start of the third page of the only region, with another stride;
-// weight 1 is bound to nothing.
+// Toy returns a model of two layers, a head and a sampler, of one dispatch each, and a configuration with
+// which it can be resolved. Weight 0 has a matrix per layer; the second lies at the start of the third page
+// of the only region, with another stride. Weight 1 is bound to nothing.
 func Toy() (*device.Model, device.Config) {
 	w := func(offset, stride int64) device.Weight {
 		return device.Weight{Tensor: "t", Type: quant.Q8_0, Offset: offset, Bytes: 340, BatchStride: stride}
@@ -40,7 +39,7 @@ func Toy() (*device.Model, device.Config) {
 	return m, device.Config{Context: 5, KV: quant.F16}
 }
 
-// PickBytes is the memory of picks of Toy's bundle.
+// PickBytes is the size of the picks' memory of Toy's bundle.
 var PickBytes = plan.PickLayoutOf(10, 1).Bytes
 
 func bundle() *plan.Bundle {
@@ -66,8 +65,8 @@ func bundle() *plan.Bundle {
 	}
 }
 
-// AddClass gives devices of a kernel class their own kernel in place of the layers':
-// "k_" and the class, of 96 threads.
+// AddClass gives devices of a kernel class their own kernel in place of the layers' kernel: its name is "k_"
+// and the class, and it has 96 threads.
 func AddClass(b *plan.Bundle, class string) {
 	k := b.Kernels[0]
 	k.Name, k.Class, k.Instead, k.Threads = k.Name+"_"+class, class, 0, 96
@@ -79,7 +78,7 @@ func AddClass(b *plan.Bundle, class string) {
 	b.Kernels = append(b.Kernels, k)
 }
 
-// layer is the dispatch of a layer.
+// layer returns the dispatch of a layer.
 func layer(l int, barrier bool) plan.Dispatch {
 	return plan.Dispatch{Layer: l, Barrier: barrier, Operands: []plan.Operand{
 		{}, {Space: plan.SpaceKV, Index: l}, {Space: plan.SpaceArena, Offset: 256, Bytes: 64}, {Space: plan.SpaceArgs},

@@ -1,7 +1,6 @@
-// Package fake is a device.Runner without a model, for tests of what is built on
-// runners. A cache row is a hash of its token and of all rows before it, as they are in
-// the pages: whoever reads a row of another text, or one that was not copied, gets
-// other logits.
+// Package fake is a device.Runner without a model, for tests of code that uses runners. A cache row is a hash
+// of its token and of all rows before it, as they are in the pages. So a caller that reads a row of another
+// text, or a row that was not copied, gets other logits.
 package fake
 
 import (
@@ -16,26 +15,27 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// Runner is a model in memory. The exported counters are for tests to read.
+// Runner is a fake model. Its exported counters are for tests to read.
 type Runner struct {
-	// Logits fills the logits after a row; hash is of all cache rows that it attends
-	// to. nil: the best token is the one with the next id.
+	// Logits fills the logits after a row; hash is the hash of all cache rows that the row attends to. nil:
+	// the best token is the one with the next id.
 	Logits func(row plan.Row, hash uint64, out []float32)
-	Fail   error  // of every Replay, if not nil
+	Fail   error  // if not nil, the error of every Replay
 	After  func() // called in every Replay, if not nil
-	// Input is called with every row of a Replay after SetInput, and its input.
+	// Input, if not nil, is called with every row of a Replay after SetInput, and with the row's input.
 	Input func(row plan.Row, input []float32)
-	// Folds says that sessions have states: rows fold tokens in, and logits depend on what they have folded.
+	// Folds says that sessions have states: rows fold their tokens into the state, and the logits depend on
+	// it.
 	Folds bool
-	// NoPicks makes the host pick after all rows, whatever it asks.
+	// NoPicks makes the runner pick no tokens, so that the host picks after all rows, whatever it requested.
 	NoPicks bool
 
 	Replays    int
 	WithLogits int
-	Picked     int // tokens
-	OnHost     int // logits that were asked for beside picked tokens
+	Picked     int // tokens that the device has picked
+	OnHost     int // logits that were requested besides picked tokens
 	Ahead      int // steps of Continue
-	Most       int // of them that were under way together
+	Most       int // the greatest number of steps in flight at once
 	Copied     int // rows
 	Written    int // pages
 	Assigned   int // entries of block tables
@@ -48,12 +48,12 @@ type Runner struct {
 	logits       []float32
 	picks        []device.Pick // of the last Pick, or of the last step after it
 	loop         device.Loop
-	lastRows     []plan.Row // that were run last by Pick and Continue
-	next         [][]int32  // what they picked, from what was returned last on
-	inputs       []float32  // of the next Replay
-	ran          []plan.Row // by the last one
+	lastRows     []plan.Row // the rows that Pick or Continue ran last
+	next         [][]int32  // the tokens that they picked, beginning with the last returned ones
+	inputs       []float32  // the inputs of the next Replay
+	ran          []plan.Row // the rows of the last Replay
 	states       []uint64   // by block table
-	folded       []uint64   // after each row of the last Replay
+	folded       []uint64   // the states after each row of the last Replay
 }
 
 type row struct {
@@ -61,7 +61,7 @@ type row struct {
 	hash  uint64
 }
 
-// New is a runner for a vocabulary of a given number of tokens.
+// New returns a runner for a vocabulary of the given number of tokens.
 func New(vocab int, cfg device.Config) *Runner {
 	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
 	tables := device.NewTables(cmp.Or(cfg.Tables, 1), plan.Pages(cfg.Context), pages)
@@ -88,7 +88,7 @@ func (r *Runner) CopyRows(from, to uint32, n int) error {
 	return nil
 }
 
-// rowBytes is the size of a row on the host.
+// rowBytes is the size of a row in the host's memory.
 const rowBytes = 12
 
 // PageBytes implements device.Runner.
@@ -183,7 +183,7 @@ func (r *Runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	return r.pick(logits), nil
 }
 
-// pick is what is picked by the logits of the last Replay.
+// pick returns the tokens that are picked by the logits of the last Replay.
 func (r *Runner) pick(logits []float32) []int32 {
 	out := make([]int32, len(r.picks))
 	for i := range r.picks {
@@ -196,8 +196,8 @@ func (r *Runner) pick(logits []float32) []int32 {
 	return out
 }
 
-// Continue implements device.Picker. It does at once what it is asked for, so that rows after
-// a text's end are written, as a GPU does.
+// Continue implements device.Picker. It runs the requested steps at once, so that rows after a text's end are
+// written, as on a GPU.
 func (r *Runner) Continue(n int) error {
 	return r.loop.Continue(n, 0, func() error {
 		for range n {
@@ -210,7 +210,7 @@ func (r *Runner) Continue(n int) error {
 	})
 }
 
-// step runs the rows of the last step again, each as that of the token picked after it.
+// step runs the rows of the last step again, each with the token that was picked after it.
 func (r *Runner) step() error {
 	picked, rows, picks := r.next[len(r.next)-1], slices.Clone(r.lastRows), slices.Clone(r.picks)
 	for i, token := range picked {
@@ -256,8 +256,8 @@ func (r *Runner) SetInput(vectors []float32) error {
 	return nil
 }
 
-// Hidden implements device.Vectored: hidden states are of one number, State of the tokens
-// that the row attends to.
+// Hidden implements device.Vectored. A hidden state is one number: State of the tokens that the row attends
+// to.
 func (r *Runner) Hidden(dst []float32) error {
 	if len(dst) != len(r.ran) {
 		return fmt.Errorf("fake: %d hidden states of %d rows", len(dst), len(r.ran))
@@ -268,16 +268,16 @@ func (r *Runner) Hidden(dst []float32) error {
 	return nil
 }
 
-// State is the hidden state after tokens.
+// State returns the hidden state after tokens.
 func State(tokens []int32) float32 { return 1 + float32(Folded(tokens)&0xFFFFF) }
 
 // Width implements device.Runner.
 func (r *Runner) Width() int { return r.width }
 
-// row is the place of a cache row.
+// row returns the cache row of a row.
 func (r *Runner) row(at plan.Row) *row { return &r.cache[r.tables.Place(at)] }
 
-// read is a hash of the first n cache rows of a row's session.
+// read returns a hash of the first n cache rows of a row's session.
 func (r *Runner) read(at plan.Row, n uint32) uint64 {
 	hash := uint64(0)
 	for at.Pos = 0; at.Pos < n; at.Pos++ {
@@ -286,7 +286,7 @@ func (r *Runner) read(at plan.Row, n uint32) uint64 {
 	return hash
 }
 
-// Tokens are those that the first n cache rows of a block table were computed from.
+// Tokens returns the tokens from which the first n cache rows of a block table were computed.
 func (r *Runner) Tokens(table uint32, n int) []int32 {
 	out := make([]int32, n)
 	for i := range out {
@@ -295,7 +295,7 @@ func (r *Runner) Tokens(table uint32, n int) []int32 {
 	return out
 }
 
-// mix is a step of a hash that tells orders and lengths apart.
+// mix is one step of a hash that depends on order and length.
 func mix(hash uint64, token uint32) uint64 {
 	hash = (hash ^ uint64(token) + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9
 	return hash ^ hash>>29

@@ -9,7 +9,7 @@ import (
 // stateBytes is the size of a state.
 const stateBytes = 8
 
-// fold folds the tokens of rows into the states of their sessions. Without Folds all states are 0.
+// fold folds the tokens of rows into the states of their sessions. Without Folds all states stay 0.
 func (r *Runner) fold(rows []plan.Row) {
 	r.folded = r.folded[:0]
 	for _, at := range rows {
@@ -24,7 +24,7 @@ func (r *Runner) fold(rows []plan.Row) {
 	}
 }
 
-// Folded is the state that has folded tokens.
+// Folded returns the state into which the tokens have been folded.
 func Folded(tokens []int32) (state uint64) {
 	for _, t := range tokens {
 		state = mix(state, uint32(t))

@@ -11,33 +11,33 @@ import (
 	"mla/runtime/plan"
 )
 
-// pickRounds is how many times tokens are picked after several rows at once: every set of
-// parameters comes up some ten times, in company of others.
+// pickRounds is how many rounds Picks runs: every set of parameters is used some ten times, together with
+// others.
 const pickRounds = 24
 
-// Kernels compares kernels of a patient with their Go references.
+// Kernels compares the kernels of a patient with their Go references.
 type Kernels struct {
 	*checkup.Writer
 	*Patient
 	Deadline time.Time // zero: none
-	// Checked and Left are launches.
+	// Checked and Left count launches.
 	Checked, Left int
 }
 
-// bundleCheck is what is left to check of a bundle.
+// bundleCheck holds the remaining checks of a bundle.
 type bundleCheck struct {
 	*plan.Bundle
 	cases   []check.Case
 	begun   bool
-	sampler bool // is left
+	sampler bool // the sampler is not checked yet
 }
 
-// variantsAtATime is how many kernels of a bundle are checked until it is another bundle's turn.
+// variantsAtATime is how many variants of a bundle are checked before the next bundle's turn.
 const variantsAtATime = 4
 
 func (k *Kernels) late() bool { return !k.Deadline.IsZero() && time.Now().After(k.Deadline) }
 
-// InTurn checks the variants of bundles that are wanted, until time is up.
+// InTurn checks the variants of bundles for which wanted returns true, until the time is up.
 func (k *Kernels) InTurn(bundles []*plan.Bundle, wanted func(*plan.Variant) bool) {
 	var left []*bundleCheck
 	for _, b := range bundles {
@@ -63,8 +63,8 @@ func (k *Kernels) InTurn(bundles []*plan.Bundle, wanted func(*plan.Variant) bool
 	}
 }
 
-// turn checks the next variants of a bundle, and after its last variant the sampler. more says
-// that the bundle has further variants.
+// turn checks the next variants of a bundle, and after the last variant the sampler. more says whether the
+// bundle has further variants.
 func (k *Kernels) turn(b *bundleCheck, variants int) (more bool) {
 	if !b.begun {
 		k.Write(checkup.Note, "", "kernels of %s (%s, spec %.12s) against the Go reference", b.Name, b.Kind(), b.SpecHash)
@@ -101,7 +101,7 @@ func (k *Kernels) turn(b *bundleCheck, variants int) (more bool) {
 	return len(b.cases) > 0
 }
 
-// functions are those of cases.
+// functions returns the names of the functions of cases.
 func functions(cases []check.Case) []string {
 	var list []string
 	for i := range cases {
@@ -110,7 +110,7 @@ func functions(cases []check.Case) []string {
 	return list
 }
 
-// samplers are the functions that pick tokens.
+// samplers returns the names of the functions that pick tokens.
 func samplers(b *plan.Bundle) (list []string) {
 	for _, d := range b.Pick {
 		for _, v := range b.Kernels[d.Kernel].Variants {
@@ -120,7 +120,7 @@ func samplers(b *plan.Bundle) (list []string) {
 	return list
 }
 
-// picks compares what picks tokens with what the CPU picks.
+// picks compares the tokens that the device picks with the tokens that the CPU picks.
 func (k *Kernels) picks(l device.Launcher, b *plan.Bundle) {
 	name := "sampler of " + b.Name
 	k.Write(checkup.Now, name, "")

@@ -11,8 +11,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// PipelineLimits says what Metal's compiler leaves to every kernel that is used. Fewer threads than
-// most kernels may have are the only sign of registers that spill (rule 25).
+// PipelineLimits writes the limits that Metal's compiler sets for every kernel in use. A limit of threads
+// below that of most kernels is the only sign of spilled registers (rule 25).
 func (p *Patient) PipelineLimits(w *checkup.Writer, l *metal.Launcher, b *plan.Bundle, used []string) {
 	list := l.PipelineLimits(b, func(v *plan.Variant) bool { return slices.Contains(used, v.Func) })
 	most := uint64(0)

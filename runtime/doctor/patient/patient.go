@@ -1,4 +1,4 @@
-// Package patient is what the doctor examines: devices, with what they say of themselves.
+// Package patient describes the devices that the doctor examines, with their facts.
 package patient
 
 import (
@@ -19,29 +19,30 @@ import (
 	"mla/runtime/plan"
 )
 
-// Patient is a device that is examined.
+// Patient is a device under examination.
 type Patient struct {
 	Kind  string // a value of -device
-	Class string // of the device, see plan.Classes
+	Class string // class of the device, see plan.Classes
 	// Kernels is the kernel class of the device, see plan.Kernel.
 	Kernels string
 	Facts   []Fact
-	// Launcher makes functions of a bundle ready; done releases them.
+	// Launcher prepares functions of a bundle. done releases them.
 	Launcher func(b *plan.Bundle, functions []string) (l device.Launcher, done func(), err error)
-	// Runs says why a bundle's kernels cannot be made ready on this system; nil: it has all.
+	// Runs returns why a bundle's kernels cannot be prepared on this system; nil: they can.
 	Runs func(b *plan.Bundle) error
-	// Sampler says that the device picks tokens by itself.
+	// Sampler says whether the device picks tokens itself.
 	Sampler bool
-	Metal   *metal.Device // nil: the device is another
+	Metal   *metal.Device // nil: the device is not a Metal device
 }
 
-// Fact is a line of the report.
+// Fact is one line of the report.
 type Fact struct{ Name, Value string }
 
-// Virtual tells whether the GPU is a virtual machine's.
+// Virtual says whether the GPU belongs to a virtual machine.
 func (p *Patient) Virtual() bool { return p.Metal != nil && p.Metal.Virtual }
 
-// CPU compares the inner loops of this machine, and the system's library of matrix products, with plain Go.
+// CPU is the processor of this machine: its inner loops and the system's library of matrix products are
+// compared with plain Go.
 func CPU() *Patient {
 	loops := linalg.Backend()
 	if name := blas.Always(); name != "" {
@@ -70,7 +71,7 @@ func (plainGo) Launch(l *device.Launch) error {
 	return errors.Join(check.Reference{}.Launch(l), linalg.SetBackend(before))
 }
 
-// CUDA is an NVIDIA GPU; hasPTX says why there are no kernels of a bundle for it.
+// CUDA is an NVIDIA GPU. hasPTX returns why there are no kernels of a bundle for it; nil: there are.
 func CUDA(d *cuda.Device, hasPTX func(*plan.Bundle) error) *Patient {
 	return &Patient{
 		Kind:  "cuda",
@@ -95,7 +96,7 @@ func CUDA(d *cuda.Device, hasPTX func(*plan.Bundle) error) *Patient {
 	}
 }
 
-// Metal is Apple's GPU; library is the one that stands in for Apple's.
+// Metal is Apple's GPU. library is the path of the library that replaces Apple's, if any.
 func Metal(d *metal.Device, library string) *Patient {
 	return &Patient{
 		Kind:    "metal",
@@ -135,7 +136,7 @@ func metalFacts(d *metal.Device) []Fact {
 	}
 }
 
-// expectedReplay says how -replay auto would replay, without a test.
+// expectedReplay returns how -replay auto would replay, without a test.
 func expectedReplay(d *metal.Device, library string) string {
 	verdict, kept := trust.Kept(metal.CacheFolder(), trust.ICB, metal.Key(&d.Info, library))
 	switch {

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/doctor/checkup"
 )
 
-// asked are facts that programs of macOS tell: all that find matches, or that it does not.
+// asked lists facts that programs of macOS print, each with the expression that finds it in the output.
 var asked = []struct {
 	fact    string
 	program string
@@ -24,8 +24,8 @@ var asked = []struct {
 	{"display", "ioreg", []string{"-r", "-d", "1", "-c", "IODisplayWrangler"}, regexp.MustCompile(`"CurrentPowerState"=(\d+)`)},
 }
 
-// Machine is what a Mac says of its GPU's cores, limits and power. A line that a version of the system
-// does not print is unknown.
+// Machine returns what a Mac reports of its GPU's cores, limits and power. A fact that this version of macOS
+// does not print is "unknown".
 func Machine(ask chips.Ask) (facts []checkup.Row) {
 	for _, a := range asked {
 		text := "unknown"

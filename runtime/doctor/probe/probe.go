@@ -1,5 +1,5 @@
-// Package probe measures what decides about the speed of Apple's GPU, and how long the system lets it
-// work: the doctor's stages that need no model.
+// Package probe measures the quantities that determine the speed of Apple's GPU, and how long the system lets
+// a command buffer run. These are the doctor's stages that need no model.
 package probe
 
 import (
@@ -14,14 +14,14 @@ import (
 	"mla/runtime/engine"
 )
 
-// Lengths of command buffers that are tried, each twice as long as the one before.
+// The durations of command buffers that are tried; each is twice as long as the one before.
 const (
 	shortest = 10 * time.Millisecond
 	longest  = 4 * time.Second
 )
 
-// LongBuffers finds the first command buffer that the system does not let end. That is no failure:
-// programs keep theirs shorter.
+// LongBuffers finds the shortest command buffer that the system aborts. An abort is not a failure, as
+// programs keep their command buffers shorter.
 func LongBuffers(w *checkup.Writer, d *metal.Device) error {
 	var ended time.Duration
 	var failed error
@@ -43,10 +43,10 @@ func LongBuffers(w *checkup.Writer, d *metal.Device) error {
 	return nil
 }
 
-// dependent is about how many dispatches a token of the models in specs has.
+// dependent is about the number of dispatches per token of the models in specs.
 const dependent = 400
 
-// Dispatches measures what a dispatch costs that waits for the one before.
+// Dispatches measures the cost of a dispatch that waits for the one before.
 func Dispatches(w *checkup.Writer, d *metal.Device, how metal.Replay) error {
 	gpu, wall, err := d.Dispatches(how, dependent)
 	if err != nil {
@@ -58,7 +58,8 @@ func Dispatches(w *checkup.Writer, d *metal.Device, how metal.Replay) error {
 	return nil
 }
 
-// Of memory that is read: the first try, by how much later ones are larger, and how long the last takes.
+// The memory that Bandwidth reads: the first size, the factor to the next size, and the duration at which it
+// stops.
 const (
 	firstRead  = 16 << 20
 	mostRead   = 1 << 30
@@ -66,8 +67,8 @@ const (
 	readFor    = 20 * time.Millisecond
 )
 
-// Bandwidth measures how fast the GPU reads memory: of more and more, until that takes long enough to
-// say something.
+// Bandwidth measures how fast the GPU reads memory. It reads more and more until the time is long enough to
+// be meaningful.
 func Bandwidth(w *checkup.Writer, d *metal.Device) error {
 	most := min(uint64(mostRead), d.MaxBuffer, d.MaxMemory/4)
 	for n := min(uint64(firstRead), most); ; n = min(n*largerRead, most) {
@@ -85,7 +86,7 @@ func Bandwidth(w *checkup.Writer, d *metal.Device) error {
 	}
 }
 
-// unable makes a row of an error that says what a GPU is not able to do.
+// unable writes an error as a row: a skipped check if the GPU lacks a feature, else a failed one.
 func unable(w *checkup.Writer, name string, err error) error {
 	if errors.Is(err, errors.ErrUnsupported) {
 		w.Write(checkup.Skip, name, "%v", err)

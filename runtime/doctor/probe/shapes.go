@@ -14,7 +14,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// Of a model that is timed: tokens that are run before, tokens at most, and for how long.
+// The timing of a model: the number of tokens to warm up, the greatest number of tokens, and the greatest
+// duration.
 const (
 	warmTokens    = 4
 	timedTokens   = 64
@@ -22,8 +23,8 @@ const (
 	shapesContext = 128 // tokens of context
 )
 
-// Shapes times tokens of a model of a bundle's shapes whose weights mean nothing, and says which part
-// of the GPU's bandwidth that is: what predictions of speed assume.
+// Shapes times tokens of a model that has a bundle's shapes and meaningless weights. It writes which part of
+// the GPU's bandwidth was reached; predictions of speed assume that part.
 func Shapes(w *checkup.Writer, d device.Device, b *plan.Bundle, p *plan.Profile, gpu string) error {
 	m, err := synthetic(b, p)
 	if err != nil {
@@ -51,7 +52,7 @@ func Shapes(w *checkup.Writer, d device.Device, b *plan.Bundle, p *plan.Profile,
 	return nil
 }
 
-// timed runs tokens, the last ones of which are timed.
+// timed runs tokens and returns the number and the duration of those after the warm-up.
 func timed(m *engine.Model) (tokens int, took time.Duration, err error) {
 	s, err := m.NewPrivateSession()
 	if err != nil {
@@ -72,7 +73,7 @@ func timed(m *engine.Model) (tokens int, took time.Duration, err error) {
 	return timedTokens, took, nil
 }
 
-// synthetic is a bundle bound to weights that mean nothing, of a profile's types.
+// synthetic binds a bundle to meaningless weights of a profile's types.
 func synthetic(b *plan.Bundle, p *plan.Profile) (*device.Model, error) {
 	list, total, err := weights(b, p)
 	if err != nil {
@@ -81,7 +82,7 @@ func synthetic(b *plan.Bundle, p *plan.Profile) (*device.Model, error) {
 	return &device.Model{Bundle: b, Weights: list, Regions: [][]byte{filled(total)}}, nil
 }
 
-// weights are those of a bundle, one after the other, and what they take.
+// weights returns the weights of a bundle, one after the other, and their total size in bytes.
 func weights(b *plan.Bundle, p *plan.Profile) (list [][]device.Weight, total int64, err error) {
 	list = make([][]device.Weight, len(b.Weights))
 	for i := range b.Weights {
@@ -103,8 +104,8 @@ func weights(b *plan.Bundle, p *plan.Profile) (list [][]device.Weight, total int
 	return list, total, nil
 }
 
-// filled is memory of bytes that are small numbers, whatever type they are read as: as halves 0.01 to
-// 0.1, as floats almost 0.
+// filled returns memory whose bytes are small numbers in every type: as halves 0.01 to 0.1, as floats almost
+// 0.
 func filled(n int64) []byte {
 	block := make([]byte, 1<<16)
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -118,13 +119,14 @@ func filled(n int64) []byte {
 	return all
 }
 
-// Bytes is what a synthetic model of a profile takes.
+// Bytes returns the size of the weights of a synthetic model of a profile.
 func Bytes(b *plan.Bundle, p *plan.Profile) (int64, error) {
 	_, n, err := weights(b, p)
 	return n, err
 }
 
-// read is what a token reads of a dense model's weights: all, but of an embedding a row.
+// read returns how many bytes of a dense model's weights a token reads: all weights, but only one row of an
+// embedding.
 func read(m *device.Model) (n int64) {
 	head := false
 	for i := range m.Bundle.Weights {

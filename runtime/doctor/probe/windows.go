@@ -14,14 +14,14 @@ import (
 	"mla/runtime/engine"
 )
 
-// A file of windowBytes in two windows: the second begins beyond what 32 bits address.
+// A file of windowBytes is mapped in two windows. The second begins beyond the reach of 32 bits.
 const (
 	windowBytes = 5 << 30
 	secondAt    = 4 << 30
 )
 
-// Windows reads a byte near the end of each of two windows of a file of 5 GiB that takes no space on the
-// disk. A window is wired as a whole.
+// Windows reads a byte near the end of each of two windows of a sparse file of 5 GiB. A window is wired as a
+// whole.
 func Windows(w *checkup.Writer, d *metal.Device) (err error) {
 	const name = "two windows"
 	if d.MaxMemory < windowBytes+1<<30 || d.MaxBuffer < secondAt {
@@ -54,7 +54,7 @@ func Windows(w *checkup.Writer, d *metal.Device) (err error) {
 	return nil
 }
 
-// sparse maps a file of windowBytes without contents, from a page of the GPU's on.
+// sparse maps a file of windowBytes without contents, from a multiple of the GPU's page size.
 func sparse(path string) (data []byte, unmap func() error, err error) {
 	f, err := os.Create(path)
 	if err != nil {

@@ -7,21 +7,21 @@ import (
 	"sync"
 )
 
-// Meter takes in the logits of a text's positions, in order: it adds up the perplexity,
-// saves the logits and compares them with others, as far as that is wanted. With a large
-// vocabulary that takes longer than a GPU takes to run a token, so positions are worked on
-// side by side, one per core. What comes out does not depend on how many there are.
+// Meter takes the logits of a text's positions, in order. It computes the perplexity, saves the logits and
+// compares them with saved ones, as requested. With a large vocabulary this takes longer than a GPU needs to
+// run a token, so positions are processed in parallel, one per core. The results do not depend on the number
+// of cores.
 type Meter struct {
 	Perplexity
 	saved *Saved
 	base  *Base
 	batch []*position
-	full  int // of batch
-	count int // positions that were added up
+	full  int // positions in batch
+	count int // positions that have been added
 }
 
-// NewMeter is a Meter for logits of a vocabulary, which writes to saved and compares with
-// base unless they are nil.
+// NewMeter returns a Meter for logits of a vocabulary. It writes to saved and compares with base unless they
+// are nil.
 func NewMeter(vocab int, saved *Saved, base *Base) *Meter {
 	m := &Meter{saved: saved, base: base}
 	for range runtime.GOMAXPROCS(0) {
@@ -37,7 +37,7 @@ func NewMeter(vocab int, saved *Saved, base *Base) *Meter {
 	return m
 }
 
-// Add takes in the logits of the next position, which token next follows. It copies them.
+// Add takes the logits of the next position, which token next follows. It copies them.
 func (m *Meter) Add(next int32, logits []float32) error {
 	p := m.batch[m.full]
 	if len(logits) != len(p.logits) || next < 0 || int(next) >= len(logits) {
@@ -51,7 +51,7 @@ func (m *Meter) Add(next int32, logits []float32) error {
 	return m.Flush()
 }
 
-// Flush works off what has been taken in.
+// Flush processes all positions that Add has taken.
 func (m *Meter) Flush() error {
 	batch := m.batch[:m.full]
 	m.full = 0
@@ -78,20 +78,20 @@ func (m *Meter) Flush() error {
 	return nil
 }
 
-// position is logits on their way, with all the memory that takes.
+// position holds the logits of a position during processing, and the buffers for it.
 type position struct {
 	next   int32
 	logits []float32
 	lp     []float64
 	best   int
 	row    []byte // to be saved
-	record []byte // of the base
+	record []byte // read from the base
 	base   savedRow
 	kl     float64
 	err    error
 }
 
-// work does what needs no other position.
+// work does the part of the processing that is independent of other positions.
 func (m *Meter) work(p *position, i int) error {
 	if err := logProbs(p.lp, p.logits); err != nil {
 		return err
@@ -113,14 +113,14 @@ func (m *Meter) work(p *position, i int) error {
 	return err
 }
 
-// maxGap keeps a token whose probability is 0 from making a divergence infinite.
+// maxGap bounds the gap of a token whose probability is 0, which would otherwise make a divergence infinite.
 const maxGap = 1e4
 
-// divergence is that of probabilities from those of want, all as ln p.
+// divergence returns the Kullback-Leibler divergence of got from want. Both are given as ln p.
 func divergence(want, got []float64) float64 {
 	kl := 0.0
 	for i, lp := range want {
 		kl += math.Exp(lp) * (lp - max(got[i], lp-maxGap))
 	}
-	return max(kl, 0) // it is not negative but for rounding
+	return max(kl, 0) // negative only by rounding
 }

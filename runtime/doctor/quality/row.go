@@ -25,11 +25,11 @@ const (
 	steps    = math.MaxUint16
 )
 
-// rowBytes is the size of a row.
+// rowBytes returns the size of a row.
 func rowBytes(vocab int) int { return rowFixed + 2*vocab }
 
-// logProbs turns logits into ln p, in dst. It fails if they are not the logits of a
-// distribution: NaN, +Inf, or nothing but -Inf.
+// logProbs converts logits into ln p, in dst. It fails if the logits do not define a distribution: NaN, +Inf,
+// or nothing but -Inf.
 func logProbs(dst []float64, logits []float32) error {
 	sum := LogSum(logits)
 	if math.IsNaN(sum) || math.IsInf(sum, 0) {
@@ -41,7 +41,7 @@ func logProbs(dst []float64, logits []float32) error {
 	return nil
 }
 
-// encodeRow writes a row of the size of dst.
+// encodeRow writes a row into dst, whose length is the row's size.
 func encodeRow(dst []byte, lp []float64, best int, next int32) {
 	top := lp[best]
 	lo := top
@@ -63,14 +63,14 @@ func encodeRow(dst []byte, lp []float64, best int, next int32) {
 	}
 }
 
-// savedRow is a row as it was read.
+// savedRow is a decoded row.
 type savedRow struct {
 	next float64 // ln p of the token that followed
 	best int
-	lp   []float64 // ln p of all tokens, whose probabilities add up to 1
+	lp   []float64 // ln p of all tokens; the probabilities are normalised to sum to 1
 }
 
-// decode reads a row. It fails if that was not written by encodeRow.
+// decode reads a row. It fails if encodeRow cannot have written it.
 func (r *savedRow) decode(src []byte) error {
 	single := func(at int) float64 { return float64(math.Float32frombits(binary.LittleEndian.Uint32(src[at:]))) }
 	best := binary.LittleEndian.Uint32(src[8:])
@@ -85,7 +85,7 @@ func (r *savedRow) decode(src []byte) error {
 		r.lp[i] = lo + step*float64(binary.LittleEndian.Uint16(src[rowFixed+2*i:]))
 		sum += math.Exp(r.lp[i])
 	}
-	if !(math.Abs(sum-1) < 1e-3) { // rounding to a step moves each by 2.5e-4 of itself at most
+	if !(math.Abs(sum-1) < 1e-3) { // rounding to a step changes each probability by at most 2.5e-4 of itself
 		return fmt.Errorf("its probabilities add up to %g", sum)
 	}
 	norm := math.Log(sum)

@@ -9,30 +9,31 @@ import (
 	"mla/runtime/system/recordfile"
 )
 
-// kind is the files of saved logits.
+// kind describes the files of saved logits.
 var kind = recordfile.Kind{Magic: [8]byte([]byte("MLALOGIT")), Version: 1, Name: "a file of saved logits", Each: eachBytes}
 
-// eachBytes is how long the tokens of the text may be in a header, for each of those that count: about half of them.
+// eachBytes bounds the size of a header for each position that counts: the header has the tokens of the text,
+// about half of which count.
 const eachBytes = 64
 
-// Header says what logits are of: the model and the text must be those of the run that
-// is compared with them.
+// Header describes the run whose logits a file holds. The model and the text must be equal to those of a run
+// that is compared with it.
 type Header struct {
-	Model   string  `json:"model"` // names the model, whatever the types of its weights
-	Made    string  `json:"made"`  // by what, for people
+	Model   string  `json:"model"` // the model's name, regardless of the types of its weights
+	Made    string  `json:"made"`  // the program that wrote the file, for people
 	Vocab   int     `json:"vocab"`
 	Context int     `json:"context"`
-	Tokens  []int32 `json:"tokens"` // as Text has them
+	Tokens  []int32 `json:"tokens"` // as in Text
 }
 
-// NewHeader is the header for a text.
+// NewHeader returns the header for a text.
 func NewHeader(model, made string, vocab int, t *Text) Header {
 	return Header{model, made, vocab, t.Context, t.Tokens}
 }
 
 func (h *Header) text() *Text { return &Text{h.Tokens, h.Context} }
 
-// differs says why logits that were saved under another header are not of the same.
+// differs returns why the logits saved under another header are not comparable with this run's; "": they are.
 func (h *Header) differs(saved *Header) string {
 	made := "(made by " + saved.Made + ")"
 	switch {
@@ -54,8 +55,8 @@ func (h *Header) differs(saved *Header) string {
 // Saved is a file of logits that a Meter writes.
 type Saved struct{ file *recordfile.Writer }
 
-// Save begins a file for the logits of all positions of the header's text. The caller
-// must end with Commit or Abort; Abort after Commit does nothing.
+// Save begins a file for the logits of all positions of the header's text. The caller must end with Commit or
+// Abort. Abort after Commit does nothing.
 func Save(path string, h Header) (*Saved, error) {
 	w, err := recordfile.Create(path, kind, h, h.text().Positions(), rowBytes(h.Vocab))
 	if err != nil {
@@ -64,21 +65,20 @@ func Save(path string, h Header) (*Saved, error) {
 	return &Saved{w}, nil
 }
 
-// Commit gives the complete file its name.
+// Commit completes the file and renames it to its path.
 func (s *Saved) Commit() error { return s.file.Commit() }
 
-// Abort drops the file, unless it is complete.
+// Abort removes the file unless it is complete.
 func (s *Saved) Abort() { s.file.Abort() }
 
-// Base is a file of saved logits, with what a Meter found when it compared its own with
-// them.
+// Base is a file of saved logits, with the results of a Meter's comparison with them.
 type Base struct {
 	Comparison
 	Made string
 	file *recordfile.File
 }
 
-// OpenBase opens a file that was saved under the same header, or says what differs.
+// OpenBase opens a file that was saved under the same header. Otherwise the error says what differs.
 func OpenBase(path string, h Header) (*Base, error) {
 	var saved Header
 	ours := kind
@@ -100,16 +100,16 @@ func OpenBase(path string, h Header) (*Base, error) {
 // Close closes the file.
 func (b *Base) Close() error { return b.file.Close() }
 
-// Comparison is what two runs have in common.
+// Comparison holds the statistics of the differences between two runs.
 type Comparison struct {
 	Base  Perplexity // of the saved run
-	Ratio Mean       // of ln p of the saved run less this one's: ln of the ratio of the perplexities
-	Same  Mean       // 1 where both find the same token most likely, else 0
-	KL    Mean       // divergence of this run's probabilities from the saved ones, nats
-	each  []float64  // divergences
+	Ratio Mean       // ln p of the saved run minus this run's: ln of the ratio of the perplexities
+	Same  Mean       // 1 where both runs find the same token most likely, else 0
+	KL    Mean       // divergence of this run's probabilities from the saved ones, in nats
+	each  []float64  // the divergence of each position
 }
 
-// add takes in a position.
+// add adds a position.
 func (c *Comparison) add(p *position) {
 	c.Base.Add(-p.base.next)
 	c.Ratio.Add(p.base.next - p.lp[p.next])
@@ -118,8 +118,8 @@ func (c *Comparison) add(p *position) {
 	c.each = append(c.each, p.kl)
 }
 
-// Quantile is the divergence that a share of all positions does not exceed: 1 is the
-// greatest. It is NaN without positions.
+// Quantile returns the divergence that a share of all positions does not exceed; 1 gives the greatest. It is
+// NaN without positions.
 func (c *Comparison) Quantile(share float64) float64 {
 	if len(c.each) == 0 {
 		return math.NaN()
@@ -128,14 +128,13 @@ func (c *Comparison) Quantile(share float64) float64 {
 	return sorted[min(max(int(math.Ceil(share*float64(len(sorted))))-1, 0), len(sorted)-1)]
 }
 
-// Bin is a part of a histogram.
+// Bin is one bin of a histogram.
 type Bin struct {
-	Below float64 // its divergences are below this, and not below that of the bin before
+	Below float64 // upper bound of the bin's divergences; the lower bound is that of the bin before
 	Count int
 }
 
-// Histogram counts divergences by powers of ten. The first bin has all below 1e-8, the
-// last one all from 1 on.
+// Histogram counts divergences by powers of ten. The first bin holds all below 1e-8, the last one all from 1.
 func (c *Comparison) Histogram() []Bin {
 	var bins []Bin
 	for e := -8; e <= 0; e++ {
@@ -145,7 +144,7 @@ func (c *Comparison) Histogram() []Bin {
 	for _, kl := range c.each {
 		i := slices.IndexFunc(bins, func(b Bin) bool { return kl < b.Below })
 		if i < 0 {
-			i = len(bins) - 1 // infinite
+			i = len(bins) - 1 // an infinite divergence
 		}
 		bins[i].Count++
 	}

@@ -12,14 +12,14 @@ import (
 // Text is the tokens of whole chunks.
 type Text struct {
 	Tokens  []int32 // [chunks * Context]
-	Context int     // tokens of a chunk
+	Context int     // tokens per chunk
 }
 
 // MinContext is the least length of a chunk: one of its positions counts.
 const MinContext = 4
 
-// NewText cuts tokens into chunks, most at most unless that is 0. bos, unless it is
-// negative, becomes the first token of every chunk.
+// NewText cuts tokens into chunks, at most the given number unless it is 0. bos, unless it is negative,
+// replaces the first token of every chunk.
 func NewText(tokens []int32, context, most int, bos int32) (*Text, error) {
 	if context < MinContext {
 		return nil, fmt.Errorf("chunks of %d tokens; expected %d or more", context, MinContext)
@@ -40,18 +40,18 @@ func NewText(tokens []int32, context, most int, bos int32) (*Text, error) {
 	return t, nil
 }
 
-// Chunks is how many there are.
+// Chunks returns the number of chunks.
 func (t *Text) Chunks() int { return len(t.Tokens) / t.Context }
 
-// first is the position in a chunk of the first token whose logits count.
+// first returns the position in a chunk of the first token whose logits count.
 func (t *Text) first() int { return t.Context / 2 }
 
-// Positions is how many tokens are predicted: those of every chunk's second half.
+// Positions returns how many tokens are predicted: those of every chunk's second half.
 func (t *Text) Positions() int { return t.Chunks() * (t.Context - 1 - t.first()) }
 
-// Run runs the text on a session, whose timeline it takes, and calls visit with the
-// logits of every position that counts and the token that follows it. progress is told
-// about all tokens. The context is looked at between replays.
+// Run runs the text on a session, whose timeline it replaces. It calls visit with the logits of every
+// position that counts and the token that follows, and progress with the count of all tokens. It checks ctx
+// between replays.
 func (t *Text) Run(ctx context.Context, m *engine.Model, s *engine.Session, progress engine.Progress, visit func(next int32, logits []float32) error) error {
 	if err := m.Allows(t.Tokens[:t.Context]); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (t *Text) Run(ctx context.Context, m *engine.Model, s *engine.Session, prog
 	return nil
 }
 
-// running is a chunk on its way.
+// running is the state of a chunk that is being run.
 type running struct {
 	model    *engine.Model
 	session  *engine.Session
@@ -81,7 +81,7 @@ type running struct {
 	visit    func(next int32, logits []float32) error
 }
 
-// run runs all tokens but the last one, and visits those from first on.
+// run runs all tokens but the last, and calls visit for those from first.
 func (r *running) run(ctx context.Context, first int) error {
 	err := r.session.Sync(ctx, r.tokens[:first], func(done, _ int) { r.progress(done) })
 	last := len(r.tokens) - 1
@@ -96,7 +96,7 @@ func (r *running) run(ctx context.Context, first int) error {
 	return err
 }
 
-// step runs the tokens at from … to-1, and visits each.
+// step runs the tokens from … to-1, and calls visit for each.
 func (r *running) step(from, to int) error {
 	rows := make([]engine.Row, 0, to-from)
 	for _, token := range r.tokens[from:to] {

@@ -9,10 +9,9 @@ import (
 	"mla/runtime/quant"
 )
 
-// Batches runs the prompt in two sessions side by side, at most width rows at a time: the
-// first takes more of its own in each replay than the second, which lags, so that
-// there are rows of one session, of both, and fewer than a sequence is wide. It returns
-// the worst difference from the reference logits.
+// Batches runs the prompt in two sessions side by side, at most width rows at a time. The first session takes
+// more rows of each replay than the second. So there are replays with rows of one session, of both, and with
+// fewer rows than a sequence is wide. Batches returns the greatest difference from the reference logits.
 func (ref *Reference) Batches(d device.Device, m *device.Model, cfg device.Config, width int) (worst float64, err error) {
 	pages := plan.Pages(len(ref.Prompt))
 	cfg.Context, cfg.Tables, cfg.Pages, cfg.Width = len(ref.Prompt), 2, 2*pages, m.Bundle.Width()
@@ -33,7 +32,7 @@ func (ref *Reference) Batches(d device.Device, m *device.Model, cfg device.Confi
 			return 0, err
 		}
 	}
-	var done [2]int // rows of each session
+	var done [2]int // rows that each session has run
 	for done[1] < len(ref.Prompt) {
 		rows := ref.next(&done, width)
 		off, err := ref.worstOf(r, rows)
@@ -47,8 +46,8 @@ func (ref *Reference) Batches(d device.Device, m *device.Model, cfg device.Confi
 	return worst, nil
 }
 
-// worstOf runs rows and compares the logits of all of them: as many rows as a replay gives logits of
-// only some, again for the next ones, which stores the same cache rows.
+// worstOf runs rows and compares the logits of all of them. If a replay returns the logits of fewer rows, it
+// runs the rows again for the next ones, which stores the same cache rows.
 func (ref *Reference) worstOf(r device.Runner, rows []plan.Row) (worst float64, err error) {
 	for from := 0; from < len(rows); from += plan.MaxWanted {
 		var wanted []int
@@ -68,7 +67,7 @@ func (ref *Reference) worstOf(r device.Runner, rows []plan.Row) (worst float64, 
 	return worst, nil
 }
 
-// next takes up to width rows: about two thirds of them of the first session.
+// next returns up to width rows, about two thirds of them from the first session.
 func (ref *Reference) next(done *[2]int, width int) []plan.Row {
 	var rows []plan.Row
 	for i, most := range []int{(2*width + 2) / 3, width} {
@@ -82,14 +81,13 @@ func (ref *Reference) next(done *[2]int, width int) []plan.Row {
 	return rows
 }
 
-// Batched has several sessions on the loaded model of youtu-tiny-F32, batches of up to five
-// rows, and tokens picked after them.
+// Batched tests several sessions on the loaded model of youtu-tiny-F32, with batches of up to five rows, and
+// with tokens picked after them.
 func Batched(d device.Device, m *device.Model) error {
 	return errors.Join(batched(d, m, quant.F16), batchesWithin(1e-3, "youtu-tiny-F32", d, m, 5))
 }
 
-// Sharing has sessions of a model that share pages of a cache of q8_0, and tokens picked
-// after batches.
+// Sharing tests sessions of a model that share pages of a cache of q8_0, with tokens picked after batches.
 func Sharing(d device.Device, m *device.Model) error { return batched(d, m, quant.Q8_0) }
 
 func batched(d device.Device, m *device.Model, kv quant.Type) error {
@@ -97,8 +95,8 @@ func batched(d device.Device, m *device.Model, kv quant.Type) error {
 	return errors.Join(Sessions(d, m, cfg), Picks(d, m, cfg))
 }
 
-// batchesWithin is Batches on a file of the package, with a cache of float32, and fails if
-// the logits are farther off than one row's may be.
+// batchesWithin runs Batches on a file of the package with a cache of float32. It fails if the logits are
+// farther off than the tolerance.
 func batchesWithin(tolerance float64, name string, d device.Device, m *device.Model, width int) error {
 	ref, err := Read(name)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// Bind opens a file and binds it to the bundle of those activations, one of
-// plan.ActNames, that fits it best; done closes the file.
+// Bind opens a file and binds it to the bundle that fits it best among those with the activations act, one of
+// plan.ActNames. done closes the file.
 func Bind(name string, bundles []*plan.Bundle, act string) (m *device.Model, done func() error, err error) {
 	file, err := gguf.Open(stem(name) + ".gguf")
 	if err != nil {
@@ -32,20 +32,18 @@ func Bind(name string, bundles []*plan.Bundle, act string) (m *device.Model, don
 	return m, file.Close, nil
 }
 
-// CPUTolerance is how far a device's logits may be from those of the Go references, of
-// their size, with activations in half. Given the same input, a kernel and its reference
-// make the same halves, but for a few: what both round are sums whose parts were
-// added up as floats in different orders, and one that lies at the border between
-// two halves becomes one or the other, 2^-11 or 2^-10 apart. That moves sums after
-// it over borders of theirs, and after some layers the two runs differ as if each had
-// rounding of its own: by as much as either differs from float32, 8e-4 to 2.6e-3 on
-// the small files. (Single dispatches are compared in sim/replay, to 1e-3.)
+// CPUTolerance is the greatest relative difference between a device's logits and those of the Go references,
+// with activations in half. Given the same input, a kernel and its reference compute the same halves, with
+// few exceptions: both round float sums that were added up in different orders, and a sum at the border
+// between two halves becomes one or the other, 2^-11 or 2^-10 apart. That moves later sums across their own
+// borders. After some layers the two runs differ as if each had its own rounding: by as much as either
+// differs from float32, 8e-4 to 2.6e-3 on the small files. (sim/replay compares single dispatches, to 1e-3.)
 const CPUTolerance = 4e-3
 
-// CompareCPU compares a device's logits with those of the CPU device's Go references, with
-// activations in half and a cache of type kv. with records a model on the device and
-// hands the runner to f. The references run without assembly: another order of sums has
-// other borders, so every machine that tests compares with the same.
+// CompareCPU compares a device's logits with those of the CPU device's Go references, with activations in
+// half and a cache of type kv. with records a model on the device and passes the runner to f. The references
+// run without assembly: another order of sums has other rounding borders, so every machine that runs the
+// tests must compare with the same order.
 func CompareCPU(name string, bundles []*plan.Bundle, kv quant.Type, with func(m *device.Model, cfg device.Config, f func(device.Runner) error) error) (err error) {
 	ref, err := Read(name)
 	if err != nil {
@@ -74,21 +72,21 @@ func CompareCPU(name string, bundles []*plan.Bundle, kv quant.Type, with func(m 
 	})
 }
 
-// Rerouted is the difference of a row, see [Difference], from which on other experts
-// were chosen. Rounding makes a sixth of it, and another expert, one of a
-// token's few in one of the small files' few layers, three times as much.
+// Rerouted is the difference of a row, see [Difference], from which on the row is counted as one with other
+// experts. Rounding alone causes a sixth of it. Another expert, one of a token's few in one of the few layers
+// of the small files, causes three times as much.
 const Rerouted = 15e-3
 
-// Comparison is what two runners of one text differ in.
+// Comparison describes the difference of two runners on one text.
 type Comparison struct {
 	Rows     int     // tokens
-	Rerouted int     // of those, for which other experts were chosen
-	Worst    float64 // the greatest difference of the others
+	Rerouted int     // rows for which other experts were chosen
+	Worst    float64 // the greatest difference of the other rows
 }
 
-// Compare runs the prompt on r and on other. After a token with other experts both
-// begin again with the next one, since its cache rows differ too: so every token but
-// those says how close equal routing brings the two.
+// Compare runs the prompt on r and on other. After a token with other experts, both begin again with the next
+// token, since their cache rows differ too. So every other token shows how close equal routing brings the
+// two.
 func (ref *Reference) Compare(r, other device.Runner) (Comparison, error) {
 	c := Comparison{Rows: len(ref.Prompt)}
 	start := 0
@@ -114,8 +112,8 @@ func (ref *Reference) Compare(r, other device.Runner) (Comparison, error) {
 	return c, nil
 }
 
-// Check wants differences of at most tolerance, and the same experts for seven of
-// eight tokens; of a model without experts for all.
+// Check requires differences of at most tolerance, and the same experts for seven of eight tokens; for all
+// tokens if the model has no experts.
 func (c Comparison) Check(tolerance float64, m *plan.Model) error {
 	allowed := 0
 	if m.MoE.NRoutedExperts > 0 {
@@ -128,8 +126,8 @@ func (c Comparison) Check(tolerance float64, m *plan.Model) error {
 	return nil
 }
 
-// Difference is the root mean square of the differences of two rows of logits,
-// relative to that of want; NaN if one of them has one.
+// Difference returns the root mean square of the differences of two rows of logits, relative to that of want;
+// NaN if either row has a NaN.
 func Difference(got, want []float32) float64 {
 	var diff, size float64
 	for i, w := range want {

@@ -13,7 +13,7 @@ import (
 const (
 	// loopTokens is how many tokens Loops picks, after a prompt of 3.
 	loopTokens = 13
-	// LoopContext is the context that Loops needs: it leaves units behind.
+	// LoopContext is the context that Loops needs, which has room for the steps that are discarded.
 	LoopContext = 26
 	// MisuseContext is the context that Misuse needs.
 	MisuseContext = 8
@@ -22,14 +22,14 @@ const (
 // prompt is the text that Loops continues.
 var prompt = []int32{5, 9, 2}
 
-// picks are the parameters that tokens are picked with.
+// picks returns the parameters with which tokens are picked.
 func picks() []sample.Params {
 	greedy, mixed := sample.Off(), repeated()
 	mixed.RepeatPenalty, mixed.RepeatLastN = 1.2, 8
 	return []sample.Params{greedy, mixed}
 }
 
-// repeated are parameters by which a device can go on by itself.
+// repeated returns parameters with which a device can continue by itself.
 func repeated() sample.Params {
 	p := sample.Off()
 	p.Temperature, p.TopK, p.TopP, p.MinP, p.Seed = 1.5, 40, 0.95, 0.01, 11
@@ -37,9 +37,9 @@ func repeated() sample.Params {
 	return p
 }
 
-// Loops lets the device go on by itself in units of several sizes, and wants the tokens that
-// the host picks by the same runner's logits. more, if not nil, gets them too, with each set
-// of parameters.
+// Loops lets the device continue by itself in units of several sizes, and requires the tokens that the host
+// picks by the same runner's logits. more, if not nil, is called with the runner and those tokens for each
+// set of parameters.
 func Loops(r device.Runner, more func(d device.Picker, p sample.Params, want []int32) error) error {
 	d, ok := r.(device.Picker)
 	if !ok {
@@ -69,7 +69,7 @@ func Loops(r device.Runner, more func(d device.Picker, p sample.Params, want []i
 	return nil
 }
 
-// begin runs the prompt but for its last token, and returns a sampler that knows all of it.
+// begin runs all but the last token of the prompt, and returns a sampler that has accepted the whole prompt.
 func begin(r device.Runner, p sample.Params) (*sample.Sampler, error) {
 	s, err := sample.New(p)
 	for pos, token := range prompt {
@@ -84,16 +84,16 @@ func begin(r device.Runner, p sample.Params) (*sample.Sampler, error) {
 	return s, err
 }
 
-// last is the row of the prompt's last token.
+// last returns the row of the prompt's last token.
 func last() []plan.Row { return Rows(prompt[len(prompt)-1], len(prompt)-1) }
 
-// BeginLoop runs the prompt, after which the device picks; it can go on from there.
+// BeginLoop runs the prompt and lets the device pick the next token, after which the device can continue.
 func BeginLoop(r device.Picker, p sample.Params) (first int32, err error) {
 	s, err := begin(r, p)
 	if err != nil {
 		return 0, err
 	}
-	pick, err := s.Sampling().Pick(0, 1<<20) // more than any vocabulary
+	pick, err := s.Sampling().Pick(0, 1<<20) // larger than any vocabulary
 	if err != nil {
 		return 0, err
 	}
@@ -121,7 +121,7 @@ func hostPicks(r device.Runner, p sample.Params) (tokens []int32, err error) {
 	return tokens, err
 }
 
-// devicePicks keeps two units in flight, and leaves the second behind.
+// devicePicks keeps two units in flight, and discards the second.
 func devicePicks(r device.Picker, p sample.Params, unit int) (tokens []int32, err error) {
 	first, err := BeginLoop(r, p)
 	if err = errors.Join(err, r.Continue(unit)); err != nil {
@@ -142,8 +142,8 @@ func devicePicks(r device.Picker, p sample.Params, unit int) (tokens []int32, er
 	return tokens, nil
 }
 
-// Misuse asks for steps that cannot be, ends loops with steps in flight, and wants the runner,
-// whose context is MisuseContext, to go on. It closes it.
+// Misuse requests impossible steps, ends loops with steps in flight, and requires that the runner, whose
+// context is MisuseContext, still works. It closes the runner.
 func Misuse(r device.Runner) error {
 	d, ok := r.(device.Picker)
 	if !ok {
@@ -157,8 +157,7 @@ func Misuse(r device.Runner) error {
 	return nil
 }
 
-// outsideLoops asks for steps before anything was picked, and for tokens before steps were
-// asked for.
+// outsideLoops requests steps before any pick, and tokens before any steps.
 func outsideLoops(d device.Picker) error {
 	if err := ended(d); err != nil {
 		return err
@@ -196,7 +195,7 @@ func endedByReplay(d device.Picker) error {
 	return ended(d)
 }
 
-// ended wants that nothing goes on.
+// ended requires that the device refuses to continue.
 func ended(d device.Picker) error {
 	if _, err := d.Next(); err == nil {
 		return errors.New("tokens of a loop that has ended")
@@ -207,8 +206,7 @@ func ended(d device.Picker) error {
 	return nil
 }
 
-// endedByPick begins a loop anew with steps of the one before in flight, whose tokens must not
-// come.
+// endedByPick begins a new loop with steps of the previous one in flight, whose tokens must not be returned.
 func endedByPick(d device.Picker) error {
 	first, err := BeginLoop(d, sample.Off())
 	if err = errors.Join(err, d.Continue(3)); err != nil {

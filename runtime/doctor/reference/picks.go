@@ -20,10 +20,10 @@ type picking struct {
 	sampler *sample.Sampler
 }
 
-// Picks runs five sessions side by side, each with a sampler of its own. In every replay the
-// device picks after the last row of most of them, after all rows of one, as for guesses,
-// and after none of one, whose prompt goes on; of one it computes the logits only. It must
-// pick what the host picks by the logits of the same rows.
+// Picks runs five sessions side by side, each with its own sampler. In every replay the device picks after
+// the last row of most sessions, after all rows of one session, as for drafts, and after no row of another,
+// whose prompt continues; of yet another it only computes the logits. The tokens must be those that the host
+// picks by the logits of the same rows.
 func Picks(d device.Device, m *device.Model, cfg device.Config) (err error) {
 	const sessions = 5
 	cfg.Context, cfg.Tables, cfg.Pages, cfg.Width = picksContext, sessions, sessions, m.Bundle.Width()
@@ -66,12 +66,12 @@ func Picks(d device.Device, m *device.Model, cfg device.Config) (err error) {
 	return nil
 }
 
-// units are of how many steps the device goes on by itself, three of which are under way at
-// most. More than one graph of CUDA makes are among them.
+// units lists how many steps the device continues by itself in each unit, of which at most three are in
+// flight. One unit is longer than a CUDA graph.
 var units = []int{1, 5, 2, 1, 1, 6}
 
-// picksAhead lets the device pick after a row of each session and go on by itself, and then
-// the host, step by step: the tokens must be the same, which shows that the rows were.
+// picksAhead lets the device pick after a row of each session and continue by itself, and then the host, step
+// by step. The tokens must be equal, which shows that the rows were.
 func picksAhead(r device.Picker, list []*picking, vocab int) error {
 	var rows []plan.Row
 	var asked []device.Pick
@@ -110,8 +110,8 @@ func picksAhead(r device.Picker, list []*picking, vocab int) error {
 	return ended(r) // by the Replay
 }
 
-// ahead asks for units of steps. Some are asked for while the one before is under way, some
-// when it has ended, as reading a page waits for that.
+// ahead requests units of steps. Some are requested while the previous unit is in flight, others after it has
+// ended, as reading a page waits for the end.
 func ahead(r device.Picker) (got [][]int32, err error) {
 	page := make([]byte, r.PageBytes())
 	asked := 0
@@ -135,7 +135,7 @@ func ahead(r device.Picker) (got [][]int32, err error) {
 	return got, nil
 }
 
-// pickRound runs rows of all sessions once for the host to pick, and once for the device.
+// pickRound runs rows of all sessions twice: for the host to pick, and for the device to pick.
 func pickRound(r device.Picker, list []*picking, round, vocab int) error {
 	var rows []plan.Row
 	var asked []device.Pick
@@ -152,7 +152,7 @@ func pickRound(r device.Picker, list []*picking, round, vocab int) error {
 			state = state.After(token)
 			s.sampler.Skip()
 			s.sampler.Accept(token)
-			if i == round%len(list) || n < guesses-1 && guesses != 3 { // a prompt, or its last row only
+			if i == round%len(list) || n < guesses-1 && guesses != 3 { // part of a prompt, or its last row only
 				continue
 			}
 			pick, err := state.Pick(len(rows)-1, vocab)
@@ -160,7 +160,7 @@ func pickRound(r device.Picker, list []*picking, round, vocab int) error {
 				return err
 			}
 			pick.LogitsOnly = i == 4
-			if (i+n+round)%2 == 0 { // two of five tokens, by row
+			if (i+n+round)%2 == 0 { // by row, two of five tokens
 				pick.Mask = slices.Repeat([]uint32{0x21084210 << ((i + n) % 5)}, plan.MaskWords(vocab))
 			}
 			asked, who, states = append(asked, pick), append(who, s), append(states, state)
@@ -191,7 +191,7 @@ func pickRound(r device.Picker, list []*picking, round, vocab int) error {
 	return nil
 }
 
-// pickMisuse asks for what cannot be, which must not run anything.
+// pickMisuse makes impossible requests, which must not run anything.
 func pickMisuse(r device.Picker, vocab int) error {
 	rows := Rows(1, 0)
 	many := make([]device.Pick, plan.MaxWanted+1)

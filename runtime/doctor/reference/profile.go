@@ -5,8 +5,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// Profile is a model of a bundle whose weights have the types of a profile, but no
-// memory: it says which kernels a file of such types needs, however large that is.
+// Profile returns a model of a bundle whose weights have the types of a profile, but no memory. It says which
+// kernels a file of such types needs, whatever the size of the file.
 func Profile(b *plan.Bundle, p *plan.Profile) *device.Model {
 	m := &device.Model{Bundle: b, Regions: [][]byte{nil}, Weights: make([][]device.Weight, len(b.Weights))}
 	for i, w := range b.Weights {

@@ -1,5 +1,5 @@
-// Package reference is for tests of devices: the files of testdata/reference with
-// the logits that they must give, and the replays that every runner has to pass.
+// Package reference is for tests of devices: it reads the files of testdata/reference with the logits that
+// they must give, and has the replays that every runner must pass.
 package reference
 
 import (
@@ -16,23 +16,23 @@ import (
 	"mla/runtime/system/npy"
 )
 
-// Folder has the files, seen from the package of a device.
+// Folder is the folder of the files, relative to the package of a device.
 const Folder = "../../../testdata/reference"
 
-// Reference is what a file must compute.
+// Reference is the prompt of a file and the logits that the file must give.
 type Reference struct {
 	Prompt []int32
 	Logits []float32 // [len(Prompt)][Vocab]
 	Vocab  int
 }
 
-// stem is the path of a file without its ending; "../tinyglm" is the model that ships.
+// stem returns the path of a file without its extension; "../tinyglm" is the shipped model.
 func stem(name string) string { return filepath.Join(Folder, name) }
 
-// Read reads what belongs to a file of Folder, which is named without its ending.
+// Read reads the reference of a file of Folder, whose name is given without its extension.
 func Read(name string) (*Reference, error) { return ReadPath(stem(name)) }
 
-// ReadPath is Read for a path, without the file's ending.
+// ReadPath is Read for a path without the file's extension.
 func ReadPath(stem string) (*Reference, error) {
 	ref := &Reference{}
 	var rows int
@@ -85,8 +85,7 @@ func Line(path, word string) ([]int32, error) {
 	return ids, nil
 }
 
-// Worst is the largest difference from the reference logits at a position; NaN
-// if there is one.
+// Worst returns the greatest difference from the reference logits at a position; NaN if there is a NaN.
 func (r *Reference) Worst(logits []float32, pos int) float64 {
 	worst := 0.0
 	for i, want := range r.Logits[pos*r.Vocab : (pos+1)*r.Vocab] {
@@ -95,15 +94,15 @@ func (r *Reference) Worst(logits []float32, pos int) float64 {
 	return worst
 }
 
-// Step is the state of a token at a position.
+// Step returns the row of a token at a position.
 func Step(token int32, pos int) plan.Row {
 	return plan.Row{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}
 }
 
-// Rows is Step as the rows of a replay.
+// Rows returns Step as the rows of a replay.
 func Rows(token int32, pos int) []plan.Row { return []plan.Row{Step(token, pos)} }
 
-// InFlight runs the prompt again, without waiting for its tokens.
+// InFlight runs the prompt again without waiting for each token.
 func (ref *Reference) InFlight(r device.Runner, tolerance float64) error {
 	last := len(ref.Prompt) - 1
 	for pos, token := range ref.Prompt[:last] {

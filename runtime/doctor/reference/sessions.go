@@ -21,7 +21,7 @@ type session struct {
 
 func (s *session) run(r device.Runner, token int32) error { return s.replay(r, token, true) }
 
-// replay runs a token that nobody waits for, unless its logits are wanted.
+// replay runs a token without waiting for it, unless its logits are wanted.
 func (s *session) replay(r device.Runner, token int32, wanted bool) error {
 	row := Step(token, len(s.tokens))
 	row.Table = s.table
@@ -30,11 +30,10 @@ func (s *session) replay(r device.Runner, token int32, wanted bool) error {
 	return err
 }
 
-// Sessions runs three sessions side by side on one loaded model, whose pages lie in no
-// order: a long one, a short one between its tokens, and one that shares the first page
-// of the long one and goes on from a copy of its second. Each must have the logits, bit by
-// bit, that it has alone. In the end the long one's pages move to others by way of the
-// host.
+// Sessions runs three sessions side by side on one loaded model, whose pages are in random order: a long one,
+// a short one between its tokens, and one that shares the first page of the long one and continues from a
+// copy of its second page. Each must have the same logits, bit by bit, as when it runs alone. At the end the
+// pages of the long session are moved to other pages by way of the host.
 func Sessions(d device.Device, m *device.Model, cfg device.Config) (err error) {
 	cfg.Context, cfg.Tables, cfg.Pages = SessionsContext, 3, 5
 	r, err := d.Load(m, cfg)
@@ -75,8 +74,8 @@ func Sessions(d device.Device, m *device.Model, cfg device.Config) (err error) {
 	return errors.Join(long.moved(r, 1, []uint32{4, 1}, []uint32{0, 2}), pagesRefused(r))
 }
 
-// moved brings the session's pages to the host and from there to others, and overwrites
-// them. Another block table that has the new ones must go on as the session does.
+// moved copies the session's pages to the host and from there to other pages, and overwrites the old ones.
+// Another block table with the new pages must continue as the session does.
 func (s *session) moved(r device.Runner, table uint32, pages, to []uint32) error {
 	const next = 13
 	copies := make([][]byte, len(pages))
@@ -87,7 +86,7 @@ func (s *session) moved(r device.Runner, table uint32, pages, to []uint32) error
 		}
 	}
 	other := &session{table: table, tokens: slices.Clone(s.tokens)}
-	if err := s.run(r, next); err != nil { // needs the old pages: a read changes nothing
+	if err := s.run(r, next); err != nil { // this needs the old pages: reading changes nothing
 		return err
 	}
 	buffer := make([]byte, r.PageBytes())
@@ -96,7 +95,7 @@ func (s *session) moved(r device.Runner, table uint32, pages, to []uint32) error
 		if err := r.WritePage(p, buffer); err != nil {
 			return err
 		}
-		clear(buffer) // a device that needs it later must have a copy
+		clear(buffer) // a device that needs the data later must have copied it
 		if err := r.WritePage(pages[i], buffer); err != nil {
 			return err
 		}
@@ -113,8 +112,8 @@ func (s *session) moved(r device.Runner, table uint32, pages, to []uint32) error
 	return readBack(r, to, copies)
 }
 
-// readBack wants pages to hold what was written to them, without the last row of the
-// last one, which was run since.
+// readBack requires that pages hold what was written to them, without the last row of the last page, which
+// was run since.
 func readBack(r device.Runner, pages []uint32, want [][]byte) error {
 	buffer := make([]byte, r.PageBytes())
 	for i, p := range pages {
@@ -128,7 +127,7 @@ func readBack(r device.Runner, pages []uint32, want [][]byte) error {
 	return nil
 }
 
-// alone wants the session's last logits of a runner that has no other session.
+// alone requires the session's last logits from a runner that has no other session.
 func (s *session) alone(d device.Device, m *device.Model, cfg device.Config) (err error) {
 	r, err := device.LoadSingle(d, m, cfg)
 	if err != nil {
@@ -147,7 +146,7 @@ func (s *session) alone(d device.Device, m *device.Model, cfg device.Config) (er
 	return nil
 }
 
-// pagesRefused asks for what cannot be: none of it may reach the device's memory.
+// pagesRefused makes impossible requests. None of them may change the device's memory.
 func pagesRefused(r device.Runner) error {
 	row := Step(1, 0)
 	for what, f := range map[string]func() error{

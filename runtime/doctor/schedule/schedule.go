@@ -15,31 +15,31 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// Requests is how many there are at a time.
+// Requests is the greatest number of concurrent requests.
 const Requests = 12
 
-// ahead is how many tokens of a request that is alone are a unit of work.
+// ahead is how many tokens a unit of work has if there is one request.
 const ahead = 2
 
-// Run is a run of a random schedule. All that is random comes from one seed, and the
-// scheduler's clock counts its questions, so a run can be repeated.
+// Run is a run of a random schedule. All random numbers come from one seed, and the scheduler's clock counts
+// its calls, so a run can be repeated.
 type Run struct {
 	model     *engine.Model
 	rng       *rand.Rand
 	clock     time.Time
-	documents [][]int32 // what prompts begin with
+	documents [][]int32 // the beginnings of prompts
 	cancels   []context.CancelFunc
 
-	Sums []uint64 // of all that was computed until each step
+	Sums []uint64 // checksums of all results up to each step
 	sum  uint64
 
-	// Counts of what was done.
+	// The counts of what was done.
 	Requests, Cancelled, Tokens, Accepted, Reused, Rows int
 	ended                                               int
 	err                                                 error
 }
 
-// New is a schedule on a model with a vocabulary, of a seed.
+// New returns a schedule with a seed on a model with a vocabulary.
 func New(m *engine.Model, vocab int, seed uint64) *Run {
 	r := &Run{model: m, rng: rand.New(rand.NewPCG(seed, 0)), clock: time.Unix(0, 0)}
 	for range 4 {
@@ -47,13 +47,13 @@ func New(m *engine.Model, vocab int, seed uint64) *Run {
 		for i := range d {
 			d[i] = r.rng.Int32N(int32(vocab))
 		}
-		copy(d[len(d)/3:], d[:len(d)/3]) // so that there is something to guess by
+		copy(d[len(d)/3:], d[:len(d)/3]) // repeated text, so that drafts find a continuation
 		r.documents = append(r.documents, d)
 	}
 	return r
 }
 
-// Do makes a number of steps, and then ends what is left.
+// Do runs a number of steps, and then ends the remaining requests.
 func (r *Run) Do(ctx context.Context, steps int, progress func(done int)) error {
 	s, err := scheduler.New(r.model, scheduler.Config{Ahead: ahead, Now: func() time.Time {
 		r.clock = r.clock.Add(time.Millisecond)
@@ -84,7 +84,7 @@ func (r *Run) Do(ctx context.Context, steps int, progress func(done int)) error 
 	return errors.Join(r.err, s.Run())
 }
 
-// submit hands a random request over.
+// submit submits a random request.
 func (r *Run) submit(ctx context.Context, s *scheduler.Scheduler) {
 	from := r.documents[r.rng.IntN(len(r.documents))]
 	prompt := slices.Clone(from[:1+r.rng.IntN(len(from)/2)])
@@ -98,7 +98,7 @@ func (r *Run) submit(ctx context.Context, s *scheduler.Scheduler) {
 	}
 	picks := &watched{Sampler: own}
 	q := scheduler.Request{Continuation: scheduler.Continuation{Prompt: prompt, Max: 1 + r.rng.IntN(120)}, Sampler: own}
-	if r.Requests/32%2 == 0 && r.rng.IntN(2) == 0 { // the host picks, and sees the logits; after 32 such requests come 32 that a device may go on with
+	if r.Requests/32%2 == 0 && r.rng.IntN(2) == 0 { // the host picks and sees the logits; after 32 such requests come 32 with which a device may continue
 		q.Sampler = picks
 	}
 	if r.rng.IntN(2) == 0 {
@@ -127,7 +127,7 @@ func (r *Run) submit(ctx context.Context, s *scheduler.Scheduler) {
 	}
 }
 
-// Differs is the first step after which two runs are not the same; -1: none.
+// Differs returns the first step after which two runs differ; -1: none.
 func (r *Run) Differs(other *Run) int {
 	for i := range max(len(r.Sums), len(other.Sums)) {
 		if i >= len(r.Sums) || i >= len(other.Sums) || r.Sums[i] != other.Sums[i] {
@@ -137,7 +137,7 @@ func (r *Run) Differs(other *Run) int {
 	return -1
 }
 
-// watched is a sampler that only the host can be, and that notes the bits of the logits.
+// watched is a sampler that only the host can run, and that records the bits of the logits.
 type watched struct {
 	engine.Sampler
 	sum  uint64

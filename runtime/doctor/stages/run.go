@@ -10,25 +10,25 @@ import (
 	"mla/runtime/doctor/patient"
 )
 
-// Examination is what the process of a stage has.
+// Examination is the state of the process of a stage.
 type Examination struct {
 	*checkup.Writer
 	Asked Asked
-	// Open opens the device that is examined, with a way to replay commands.
+	// Open opens the device under examination, with a way to replay commands.
 	Open func(metal.Replay) (*patient.Patient, error)
-	// Program runs the stages that need a model file, by their names.
+	// Program holds the functions of the stages that need a model file, by the stages' names.
 	Program map[string]func() error
 
-	// Stage and Patient are those of the stage that runs.
+	// Stage and Patient belong to the stage that is running.
 	Stage   *Stage
 	Patient *patient.Patient
 }
 
-// ErrName is the error of Run for the name of no stage.
+// ErrName is Run's error for an unknown name.
 var ErrName = errors.New("there is no stage with that name")
 
-// Run runs stages in this process and writes their rows. It stops at the first error.
-// The error is nil where a check has failed: the Writer counts these.
+// Run runs stages in this process and writes their rows. It stops at the first error. A failed check is not
+// an error: the Writer counts it.
 func (x *Examination) Run(names []string) error {
 	for _, name := range names {
 		at := slices.IndexFunc(All, func(s Stage) bool { return s.Name == name })
@@ -45,7 +45,7 @@ func (x *Examination) Run(names []string) error {
 	return nil
 }
 
-// runStage opens the device for a stage and runs the stage, or says why not.
+// runStage opens the device for a stage and runs the stage, or writes why it cannot.
 func (x *Examination) runStage() error {
 	asked, icb := x.Asked.Replay, x.Stage.icb
 	if icb && asked == metal.ReplayEncode {
@@ -60,8 +60,7 @@ func (x *Examination) runStage() error {
 	if x.Patient, err = x.Open(replay); err != nil {
 		return err
 	}
-	// Virtual GPUs are known to break indirect command buffers, and the runtime
-	// works without them.
+	// Indirect command buffers are known to fail on virtual GPUs, and the runtime works without them.
 	if icb && x.Patient.Virtual() && asked != metal.ReplayICB {
 		x.Write(checkup.Skip, x.Stage.Name, "the GPU is virtual; -replay icb tries it")
 		return nil
@@ -76,7 +75,7 @@ func (x *Examination) runStage() error {
 	return run()
 }
 
-// Replay is how the stage that runs replays commands.
+// Replay returns how the running stage replays commands.
 func (x *Examination) Replay() metal.Replay {
 	switch {
 	case x.Stage.icb:
@@ -87,7 +86,7 @@ func (x *Examination) Replay() metal.Replay {
 	return x.Asked.Replay
 }
 
-// selfTest makes a stage of something small that the GPU has to get right.
+// selfTest returns a stage that runs a small test of the GPU.
 func selfTest(test func(*metal.Device) error) func(*Examination) error {
 	return func(x *Examination) error {
 		switch err := test(x.Patient.Metal); {
@@ -104,12 +103,12 @@ func selfTest(test func(*metal.Device) error) func(*Examination) error {
 
 var errNoSets = unsupported{errors.New("it needs macOS 15")}
 
-// unsupported is an error that says what a system does not have.
+// unsupported is an error for a feature that the system lacks.
 type unsupported struct{ error }
 
 func (unsupported) Is(target error) bool { return target == errors.ErrUnsupported }
 
-// residency makes a stage of a test of residency sets.
+// residency returns a stage that tests residency sets.
 func residency(test func(*metal.Device) error) func(*Examination) error {
 	return selfTest(func(d *metal.Device) error {
 		if !d.ResidencySets {
@@ -119,10 +118,10 @@ func residency(test func(*metal.Device) error) func(*Examination) error {
 	})
 }
 
-// UsedDevice is the name of the row that says which kind of device -device auto is.
+// UsedDevice is the name of the row that says which kind of device -device auto has chosen.
 const UsedDevice = "device"
 
-// describe says what the device is.
+// describe writes the facts of the device.
 func (x *Examination) describe() error {
 	x.Write(checkup.Use, UsedDevice, "%s", x.Patient.Kind)
 	for _, fact := range x.Patient.Facts {

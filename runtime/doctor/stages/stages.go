@@ -1,6 +1,6 @@
-// Package stages is the list of the stages of the doctor's examination: which devices
-// have a stage, when it is wanted, how long it may take, and what runs it. A stage that
-// needs a model file is run by the program, which knows how to open one.
+// Package stages lists the stages of the doctor's examination: which devices have a stage, when it is wanted,
+// how long it may take, and which function runs it. A stage that needs a model file is run by the program,
+// which can open one.
 package stages
 
 import (
@@ -12,7 +12,7 @@ import (
 	"mla/runtime/doctor/trial"
 )
 
-// Names of the stages that the program runs, see Examination.Program.
+// The names of the stages that the program runs, see Examination.Program.
 const (
 	Compile        = "compile"
 	PipelineLimits = "pipeline limits"
@@ -27,46 +27,46 @@ const (
 	Schedule       = "schedule"
 )
 
-// Asked is what a command line asks of the doctor.
+// Asked holds the requests of a command line to the doctor.
 type Asked struct {
 	Replay metal.Replay // -replay
-	Model  bool         // -model names a file
+	Model  bool         // -model is given
 	Tokens int          // -n
 	// TokensGiven and TimeGiven say that the command line has -n and -t.
 	TokensGiven, TimeGiven bool
-	Time                   time.Duration // -t, of the check of kernels
-	Replays                int           // -stress; 0: no such test
-	Steps                  int           // -schedule; 0: no such test
+	Time                   time.Duration // -t, for the check of kernels
+	Replays                int           // -stress; 0: no stress test
+	Steps                  int           // -schedule; 0: no random schedule
 }
 
-// HasDeadline tells whether kernels are checked for a limited time only.
+// HasDeadline says whether kernels are checked for a limited time only.
 func (a *Asked) HasDeadline() bool { return !a.Model || a.TimeGiven }
 
-// repeats says that the doctor runs a stress test or a schedule, and nothing else.
+// repeats says whether the doctor runs a stress test or a schedule, and nothing else.
 func (a *Asked) repeats() bool { return a.Replays > 0 || a.Steps > 0 }
 
-// generates says that the doctor generates tokens.
+// generates says whether the doctor generates tokens.
 func (a *Asked) generates() bool { return a.Tokens > 0 && !a.repeats() }
 
-// thorough is the value of -n from which on stages that take longer are wanted as well.
+// thorough is the value of -n from which stages that take longer are wanted as well.
 const thorough = 100
 
-// measures says that the doctor measures prompts, bandwidth and long command buffers.
+// measures says whether the doctor measures prompts, bandwidth and long command buffers.
 func (a *Asked) measures() bool { return a.generates() && a.Tokens >= thorough }
 
-// tries says that the examination has a trial of the whole model: the model is the user's
-// own, and the command line does not say how many tokens to generate.
+// tries says whether the examination includes a trial of the whole model: the model is the user's own, and
+// the command line does not say how many tokens to generate.
 func (a *Asked) tries() bool { return a.Model && a.generates() && !a.TokensGiven }
 
-// Stage is a step of the doctor's examination.
+// Stage is one step of the doctor's examination.
 type Stage struct {
 	Name string
-	// Trust says that -replay auto uses indirect command buffers only where the stage has passed.
+	// Trust says whether -replay auto uses indirect command buffers only if the stage has passed.
 	Trust bool
 	on    []string                   // the devices that have the stage; nil: all
-	icb   bool                       // the stage makes indirect command buffers; else dispatches are encoded directly
-	when  func(*Asked) bool          // nil: always, but for -stress and -schedule
-	limit func(*Asked) time.Duration // how long it may take
+	icb   bool                       // the stage uses indirect command buffers; otherwise dispatches are encoded directly
+	when  func(*Asked) bool          // nil: always, except with -stress and -schedule
+	limit func(*Asked) time.Duration // how long the stage may take
 	run   func(*Examination) error   // nil: the program runs it
 }
 
@@ -75,8 +75,8 @@ var (
 	onGPUs  = []string{"cuda", "metal"}
 )
 
-// All are the stages, in the order in which they run. Every stage but the first runs
-// whatever became of earlier stages, unless the first says that there is no device.
+// All lists the stages in the order in which they run. A failure of a stage does not stop later ones, unless
+// the first stage finds no device.
 var All = []Stage{
 	{Name: "system", when: always, limit: within(time.Minute), run: (*Examination).describe},
 	{Name: Compile, on: onGPUs, limit: within(5 * time.Minute)},
@@ -102,8 +102,8 @@ var All = []Stage{
 	{Name: Schedule, when: func(a *Asked) bool { return a.Steps > 0 }, limit: within(7 * 24 * time.Hour)},
 }
 
-// Wanted tells whether a stage is for a command line and a kind of device. The kind is
-// "auto" while the device is not known.
+// Wanted says whether a stage is wanted for a command line and a kind of device. The kind is "auto" until the
+// device is known.
 func (s *Stage) Wanted(a *Asked, kind string) bool {
 	if s.on != nil && kind != "auto" && !slices.Contains(s.on, kind) {
 		return false
@@ -114,10 +114,10 @@ func (s *Stage) Wanted(a *Asked, kind string) bool {
 	return s.when(a)
 }
 
-// ByProgram says that the program runs the stage, see Examination.Program.
+// ByProgram says whether the program runs the stage, see Examination.Program.
 func (s *Stage) ByProgram() bool { return s.run == nil }
 
-// Limit is how long the process of a stage may take.
+// Limit returns how long the process of a stage may take.
 func (s *Stage) Limit(a *Asked) time.Duration { return s.limit(a) }
 
 func always(*Asked) bool { return true }
@@ -126,7 +126,7 @@ func within(limit time.Duration) func(*Asked) time.Duration {
 	return func(*Asked) time.Duration { return limit }
 }
 
-// kernelLimit leaves time for what the system's compiler does between two checks.
+// kernelLimit adds time for the system's compiler between two checks.
 func kernelLimit(a *Asked) time.Duration {
 	if a.HasDeadline() {
 		return a.Time + 5*time.Minute

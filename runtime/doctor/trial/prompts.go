@@ -12,11 +12,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// sideBySide is how many sessions run a token each: more than a batch has rows.
+// sideBySide is how many sessions run one token each: more than the rows of a batch.
 const sideBySide = plan.MaxBatch + 4
 
-// Prompts compares logits after a long prompt, and of tokens of many sessions side by side, with the
-// CPU's: what single kernels and the first tokens of a text do not run.
+// Prompts compares the logits after a long prompt, and those of tokens of many sessions side by side, with
+// the CPU's. Neither single kernels nor the first tokens of a text exercise these paths.
 func (s *Subject) Prompts() error {
 	var logits [2][][]float32
 	for i, d := range []device.Device{s.GPU, s.CPU} {
@@ -28,7 +28,7 @@ func (s *Subject) Prompts() error {
 	}
 	for i, what := range []string{fmt.Sprintf("a prompt of %d tokens", promptTokens), fmt.Sprintf("%d sessions", sideBySide)} {
 		c := &comparison{tolerance: tolerance(s.Bundle, s.Config.KV), model: &s.Bundle.Model}
-		from, to := i, 1+i*sideBySide // the prompt's row, and those of the sessions
+		from, to := i, 1+i*sideBySide // the prompt's row, and the rows of the sessions
 		for row := from; row < to; row++ {
 			c.add(logits[0][row], logits[1][row])
 		}
@@ -41,7 +41,7 @@ func (s *Subject) Prompts() error {
 	return nil
 }
 
-// prompts are the logits after a prompt, and those of a token of each of many sessions.
+// prompts returns the logits after a prompt, and those of a token of each of many sessions.
 func (s *Subject) prompts(d device.Device) (all [][]float32, err error) {
 	m, err := s.on(d, func(cfg *device.Config, most int) {
 		cfg.Context, cfg.Tables = min(promptTokens, most), sideBySide

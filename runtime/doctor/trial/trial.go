@@ -1,7 +1,7 @@
-// Package trial finds out whether a GPU runs a model as the CPU does, and faster. A process of
-// its own tries: it compiles the kernels that the file needs, compares them with their Go references at
-// the model's shapes, compares logits of a long prompt and of tokens after it, and takes the time
-// of tokens on both. What came of it is a verdict, which is kept.
+// Package trial finds out whether a GPU runs a model as the CPU does, and faster. The trial runs in its own
+// process. It compiles the kernels that the file needs, compares them with their Go references at the model's
+// shapes, compares the logits of a long prompt and of the tokens after it, and times tokens on both devices.
+// The result is a verdict, which is kept.
 package trial
 
 import (
@@ -28,27 +28,27 @@ import (
 const Stage = "GPU against CPU"
 
 const (
-	promptTokens  = 600 // which sequences of 512, of 16 and of one row run
-	firstTokens   = 32  // of the prompt, by which the CPU's speed is known
-	decodedTokens = 8   // that are compared after the prompt
+	promptTokens  = 600 // enough for sequences of 512, of 16 and of one row
+	firstTokens   = 32  // the first tokens of the prompt, which measure the CPU's speed
+	decodedTokens = 8   // tokens that are compared after the prompt
 	timedTokens   = 16
 )
 
-// What a trial takes at most on a slow CPU, about a minute with what loading takes. Kernels and
-// tokens for which there is no time left are not compared.
+// The time limits of a trial on a slow CPU: about a minute in all, including loading. Kernels and tokens
+// beyond the limits are not compared.
 const (
 	KernelTime = 20 * time.Second
 	promptTime = 15 * time.Second // of the CPU
 	timedTime  = 5 * time.Second  // of the CPU
 )
 
-// Usual is about what a trial takes on a slow machine.
+// Usual is about the duration of a trial on a slow machine.
 const Usual = time.Minute
 
-// Limit ends a trial that does not end by itself.
+// Limit is the time after which a trial is aborted.
 const Limit = 2 * time.Minute
 
-// The names of the rows that tell what was measured.
+// The names of the rows with measurements.
 const (
 	rowKernels = "kernels"
 	rowBundle  = "bundle"
@@ -57,20 +57,20 @@ const (
 	rowCPU     = "tokens a second on the CPU"
 )
 
-// Subject is a model that is tried.
+// Subject is a model on trial.
 type Subject struct {
 	*checkup.Writer
 	Model    *bind.Resolved
-	Bundle   *plan.Bundle // that the GPU runs
+	Bundle   *plan.Bundle // the bundle that the GPU runs
 	GPU, CPU device.Device
-	Config   device.Config // the cache's type and the width
-	// Launcher makes the kernels that the file needs ready; done releases them.
+	Config   device.Config // includes the cache's type and the width
+	// Launcher prepares the kernels that the file needs. done releases them.
 	Launcher  func() (l device.Launcher, done func(), err error)
 	Functions []string      // the names of these kernels
-	Kernels   time.Duration // for which they are compared; 0: KernelTime
+	Kernels   time.Duration // how long kernels are compared; 0: KernelTime
 }
 
-// Run tries, and writes rows. A failed row says why the GPU must not run the model.
+// Run runs the trial and writes rows. A failed row says why the GPU must not run the model.
 func (s *Subject) Run() error {
 	if err := s.kernels(); err != nil || s.Failed() > 0 {
 		return err
@@ -80,9 +80,9 @@ func (s *Subject) Run() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = gpu.Close() }() // the process ends
+	defer func() { _ = gpu.Close() }() // the process ends anyway
 	host, err := s.load(s.CPU)
-	if err != nil { // which says nothing about the GPU
+	if err != nil { // the failure says nothing about the GPU
 		s.Write(checkup.Use, rowHost, "%v", err)
 		return nil
 	}
@@ -90,7 +90,7 @@ func (s *Subject) Run() error {
 	return s.tokens(gpu, host)
 }
 
-// kernels compares the kernels, as far as there is time.
+// kernels compares the kernels until the time is up.
 func (s *Subject) kernels() error {
 	all, err := check.Cases(s.Bundle)
 	if err != nil {
@@ -110,8 +110,8 @@ func (s *Subject) kernels() error {
 	return nil
 }
 
-// firstOfEach puts one case of each kernel in front of all second ones, so that a short time sees
-// all kernels.
+// firstOfEach puts the first case of each kernel before all second cases, so that a short time covers all
+// kernels.
 func firstOfEach(cases []check.Case) []check.Case {
 	seen := map[string]int{}
 	var rounds [][]check.Case
@@ -126,7 +126,7 @@ func firstOfEach(cases []check.Case) []check.Case {
 	return slices.Concat(rounds...)
 }
 
-// loaded is the model on one of the devices.
+// loaded is the model, loaded on one of the devices.
 type loaded struct {
 	*engine.Session
 	model *engine.Model
@@ -146,7 +146,7 @@ func (s *Subject) load(d device.Device) (*loaded, error) {
 	return &loaded{session, m}, nil
 }
 
-// on is the model on a device, with what size makes of a configuration for the greatest context.
+// on loads the model on a device. size sets the sizes of the configuration, given the greatest context.
 func (s *Subject) on(d device.Device, size func(cfg *device.Config, most int)) (*engine.Model, error) {
 	e, err := engine.New(s.Model, s.Bundle, d)
 	if err != nil {
@@ -157,7 +157,7 @@ func (s *Subject) on(d device.Device, size func(cfg *device.Config, most int)) (
 	return e.Load(cfg)
 }
 
-// tokens compares logits after a prompt and after tokens that follow it, and takes times.
+// tokens compares the logits after a prompt and after the tokens that follow it, and measures times.
 func (s *Subject) tokens(gpu, host *loaded) error {
 	prompt := s.prompt(min(promptTokens, gpu.Context()-decodedTokens-timedTokens))
 	if len(prompt) == 0 {
@@ -172,7 +172,7 @@ func (s *Subject) tokens(gpu, host *loaded) error {
 	if err != nil {
 		return err
 	}
-	if n < len(prompt) { // and the GPU shortens its text
+	if n < len(prompt) { // the GPU's text is shortened to the same length
 		s.Write(checkup.Note, "", "the CPU ran %d tokens of the prompt in the time that it had; the GPU all", n)
 		if err := gpu.Sync(context.Background(), prompt[:n], nil); err != nil {
 			return err
@@ -196,7 +196,7 @@ func (s *Subject) tokens(gpu, host *loaded) error {
 	return s.speeds(gpu, host)
 }
 
-// prompt is a text that means nothing.
+// prompt returns n tokens of meaningless text.
 func (s *Subject) prompt(n int) []int32 {
 	rng := rand.New(rand.NewPCG(1, 2))
 	tokens := make([]int32, max(n, 0))
@@ -206,7 +206,7 @@ func (s *Subject) prompt(n int) []int32 {
 	return tokens
 }
 
-// ofHost runs as much of the prompt on the CPU as there is time for, and says how much.
+// ofHost runs as much of the prompt on the CPU as the time allows, and returns the number of tokens.
 func (s *Subject) ofHost(host *loaded, prompt []int32) (int, error) {
 	n := min(firstTokens, len(prompt))
 	start := time.Now()
@@ -220,7 +220,7 @@ func (s *Subject) ofHost(host *loaded, prompt []int32) (int, error) {
 	return n, host.Sync(context.Background(), prompt[:n], nil)
 }
 
-// speeds takes the time of tokens on both devices.
+// speeds times tokens on both devices.
 func (s *Subject) speeds(gpu, host *loaded) error {
 	var rates [2]float64
 	for i, l := range []*loaded{gpu, host} {
@@ -237,11 +237,11 @@ func (s *Subject) speeds(gpu, host *loaded) error {
 	return nil
 }
 
-// tolerance is how far logits may be from the CPU's, of their size. Floats differ by the order of
-// sums, a thousandth at most. Where halves are stored, in the cache or between kernels, sums at the
-// border between two halves become one or the other, which later layers carry on: up to 4e-3 in
-// small models (reference.CPUTolerance), and more after long prompts. A cache of bytes
-// has borders 16 times as far apart, for a few of its numbers.
+// tolerance returns the greatest relative difference from the CPU's logits. With floats only the order of
+// sums differs: a thousandth at most. Where halves are stored, in the cache or between kernels, a sum at the
+// border between two halves becomes one or the other, and later layers amplify the difference: up to 4e-3 in
+// small models (reference.CPUTolerance), and more after long prompts. A cache of bytes has borders 16 times
+// as far apart, for a few of its numbers.
 func tolerance(b *plan.Bundle, kv quant.Type) float64 {
 	switch {
 	case kv == quant.Q8_0:
@@ -252,18 +252,17 @@ func tolerance(b *plan.Bundle, kv quant.Type) float64 {
 	return 1e-3
 }
 
-// comparison is of logits at several positions.
+// comparison holds the differences of logits at several positions.
 type comparison struct {
 	tolerance float64
 	model     *plan.Model
 	rows      int
 	rerouted  int     // rows for which other experts may have been chosen
-	worst     float64 // of the other rows
+	worst     float64 // the greatest difference of the other rows
 	nan       bool
 }
 
-// wrongAnyway is the difference that no choice of experts explains: logits that have nothing to
-// do with each other differ by 1.4.
+// wrongAnyway is the difference that no choice of experts explains. Unrelated logits differ by 1.4.
 const wrongAnyway = 0.5
 
 func (c *comparison) add(got, want []float32) {
@@ -279,14 +278,16 @@ func (c *comparison) add(got, want []float32) {
 	}
 }
 
-// noNumber is what is wrong with logits that are none, and rowLogits the row that says it.
+// noNumber is the failure of logits with NaN or infinities, and rowLogits the name of the row that reports
+// it.
 const (
 	noNumber  = "a logit is NaN"
 	rowLogits = "logits"
 )
 
-// wrong says what is wrong; "": nothing. Of a model with experts, another choice of them at a near
-// tie moves the logits of a token, and a little those of later ones; half of the rows may be so.
+// wrong returns what is wrong with the logits; "": nothing. In a model with experts, another choice at a near
+// tie moves the logits of a token, and slightly those of later ones. Up to half of the rows may differ for
+// this reason.
 func (c *comparison) wrong() string {
 	switch {
 	case c.nan:

@@ -17,22 +17,22 @@ import (
 
 // Judge decides whether a GPU runs a model.
 type Judge struct {
-	GPU    string    // its name
+	GPU    string    // the GPU's name
 	Report string    // the command that writes a report
-	Folder string    // where verdicts are kept; "": nowhere
+	Folder string    // folder of the kept verdicts; "": verdicts are not kept
 	Key    trust.Key // see KeyFor
-	// Start is the process that tries; nil: only a verdict that is kept counts.
+	// Start returns the process that runs the trial; nil: only a kept verdict counts.
 	Start func() (child.Command, error)
-	// Say tells the user, in whole lines.
+	// Say prints whole lines for the user.
 	Say func(format string, args ...any)
-	// Progress is told what is tried next; nil: nobody is.
+	// Progress is called with each step of the trial; may be nil.
 	Progress func(what string)
 
-	unkept error // why the verdict is not in the folder
+	unkept error // why the verdict could not be kept
 }
 
-// KeyFor is what a verdict depends on: the GPU and its system, as key has it, the bundle's kernels,
-// the types of the file's tensors, and how the model is loaded.
+// KeyFor returns the key of a verdict. It depends on the GPU and its system (as in key), the bundle's
+// kernels, the types of the file's tensors, and how the model is loaded.
 func KeyFor(key trust.Key, r *bind.Resolved, b *plan.Bundle, cfg device.Config, replay string) trust.Key {
 	types := sha256.New()
 	for _, row := range r.Types(b) {
@@ -43,13 +43,13 @@ func KeyFor(key trust.Key, r *bind.Resolved, b *plan.Bundle, cfg device.Config, 
 	return key
 }
 
-// kernelsOf names the kernels of a bundle.
+// kernelsOf identifies the kernels of a bundle.
 func kernelsOf(b *plan.Bundle) string {
 	sum := sha256.Sum256([]byte(b.Name + "\x00" + b.SpecHash + "\x00" + b.SourceHash + "\x00" + b.Source))
 	return hex.EncodeToString(sum[:8])
 }
 
-// Verdict is that which is kept, or else what comes of a trial. known is false if there is none.
+// Verdict returns the kept verdict, or else the result of a trial. known is false if there is neither.
 func (j *Judge) Verdict(ctx context.Context) (v trust.Verdict, known bool) {
 	if j.Folder != "" {
 		if v, kept := trust.Kept(j.Folder, trust.Model, j.Key); kept {
@@ -75,8 +75,8 @@ func (j *Judge) Verdict(ctx context.Context) (v trust.Verdict, known bool) {
 	return v, known
 }
 
-// verdict is what a process has found out; known is false if that is nothing about the GPU and
-// this model.
+// verdict returns the result of a trial's process. known is false if the process has found out nothing about
+// the GPU and this model.
 func (j *Judge) verdict(r *checkup.Result) (v trust.Verdict, known bool) {
 	switch end := r.Outcome.End; {
 	case end == child.Missing || end == child.Stopped:
@@ -107,7 +107,7 @@ func (j *Judge) verdict(r *checkup.Result) (v trust.Verdict, known bool) {
 	return v, true
 }
 
-// Refusal says why the GPU does not run the model; nil: it does, which the user is told.
+// Refusal returns why the GPU does not run the model; nil: it does, and the user is told.
 func (j *Judge) Refusal(ctx context.Context) error {
 	v, known := j.Verdict(ctx)
 	switch {
@@ -126,19 +126,19 @@ func (j *Judge) Refusal(ctx context.Context) error {
 	return bad
 }
 
-// RefusedError says why a GPU is not used.
+// RefusedError is the reason why a GPU is not used.
 type RefusedError struct {
 	GPU, Why string
-	Kept     string // the file with the verdict; "": it is not kept
-	Unkept   error  // why it could not be
+	Kept     string // the file with the verdict; "": the verdict is not kept
+	Unkept   error  // why the verdict could not be kept
 	Report   string // the command for a report
 }
 
-// Overflow says whether the logits were no numbers: of a bundle with halves, an activation may have
+// Overflow says whether the logits had NaN or infinities. With a bundle of halves, an activation may have
 // left their range.
 func (e *RefusedError) Overflow() bool { return e.Why == rowLogits+": "+noNumber }
 
-// Error has what the GPU did, and what helps.
+// Error describes what the GPU did wrong, and the remedies.
 func (e *RefusedError) Error() string {
 	text := fmt.Sprintf("%s is not used: %s; -device metal uses it all the same, and %s writes a report", e.GPU, e.Why, e.Report)
 	if e.Kept != "" {
@@ -147,7 +147,7 @@ func (e *RefusedError) Error() string {
 	return text + again(e.Unkept)
 }
 
-// again says what follows where a verdict could not be kept.
+// again describes the consequence of a verdict that could not be kept.
 func again(unkept error) string {
 	if unkept == nil {
 		return ""
@@ -155,13 +155,13 @@ func again(unkept error) string {
 	return fmt.Sprintf("; this could not be kept, so the next start checks again: %v", unkept)
 }
 
-// Args are the command line of mlarun that tries, for a model file and a library that stands in
-// for Metal; more are the flags by which it finds the same bundle.
+// Args returns the command line of mlarun that runs the trial, for a model file and a library that replaces
+// Metal. more holds the flags with which the process finds the same bundle.
 func Args(model, library, replay string, more ...string) []string {
 	return append([]string{"doctor", "-stage", Stage, "-device", "metal", "-metal-lib", library, "-replay", replay, "-model", model}, more...)
 }
 
-// ReportCommand is the command that writes a report about a GPU and a model.
+// ReportCommand returns the command that writes a report about a GPU and a model.
 func ReportCommand(model, library string) string {
 	line := "mlarun doctor -device metal -model " + bind.Quoted(model)
 	if library != "" {
