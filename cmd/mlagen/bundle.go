@@ -18,16 +18,16 @@ import (
 	"mla/runtime/plan/bundlefile"
 )
 
-// bundleFlags say which bundle file to write.
+// bundleFlags hold the flags about a bundle file.
 type bundleFlags struct {
 	gguf, pre, out         string
 	install, ptx, metallib bool
 }
 
-// wanted says that a bundle file is asked for, rather than Go tables.
+// wanted says whether a bundle file is requested instead of Go tables.
 func (f *bundleFlags) wanted() bool { return *f != bundleFlags{} }
 
-// runBundle writes a bundle file: of a model file, or of a spec.
+// runBundle writes the bundle file of a model file or of a spec.
 func (g *generateFlags) runBundle(stdout io.Writer) error {
 	f := &g.bundle
 	switch {
@@ -73,8 +73,8 @@ func (g *generateFlags) runBundle(stdout io.Writer) error {
 	return err
 }
 
-// local makes the model's name a path. The cache of the hub is for its files alone: the
-// bundle of a model there goes to the user's folder, if nothing else is said.
+// local replaces the model's name by a path. The hub's cache is only for the hub's own files, so the bundle
+// of a model in the cache is installed in the user's folder unless the flags say otherwise.
 func (f *bundleFlags) local() (err error) {
 	if f.gguf, err = localModel(f.gguf); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (f *bundleFlags) local() (err error) {
 	return nil
 }
 
-// parts says what a file has of a bundle besides its plan and its source.
+// parts lists what a file holds of a bundle besides its plan and its source.
 func parts(f *bundlefile.File, bundle string) (text string) {
 	if f.PTX[bundle] != nil {
 		text += ", PTX"
@@ -96,7 +96,7 @@ func parts(f *bundlefile.File, bundle string) (text string) {
 	return text
 }
 
-// path is where the file goes: beside the model or the spec if nothing else is said.
+// path returns the path of the bundle file: next to the model or the spec unless the flags say otherwise.
 func (f *bundleFlags) path(spec string) (string, error) {
 	beside := bundlefile.Beside(f.gguf)
 	if f.gguf == "" {
@@ -115,8 +115,7 @@ func (f *bundleFlags) path(spec string) (string, error) {
 	return filepath.Join(folder, filepath.Base(beside)), os.MkdirAll(folder, 0o755)
 }
 
-// bundleSpec is the spec to compile, with its text: that of a file, or one made from a
-// model's header.
+// bundleSpec returns the spec to compile, and its text. It is read from a file or made from a model's header.
 func (g *generateFlags) bundleSpec() (s *spec.Spec, text []byte, err error) {
 	if g.spec != "" {
 		if s, err = spec.Load(g.spec, g.tunings...); err != nil {
@@ -141,7 +140,7 @@ func (g *generateFlags) bundleSpec() (s *spec.Spec, text []byte, err error) {
 	return s, text, err
 }
 
-// openModel opens a model file. pre, if it is not empty, replaces the name of its pre-tokeniser.
+// openModel opens a model file. pre, if not empty, replaces the name of its pre-tokeniser.
 func openModel(path, pre string) (*gguf.File, error) {
 	file, err := gguf.Open(path)
 	if err == nil && pre != "" {
@@ -150,7 +149,7 @@ func openModel(path, pre string) (*gguf.File, error) {
 	return file, err
 }
 
-// compile makes all bundles of a spec, and what else was asked for.
+// compile makes all bundles of a spec, and the PTX and Metal libraries that the flags request.
 func (f *bundleFlags) compile(s *spec.Spec, text []byte) (*bundlefile.File, error) {
 	file := &bundlefile.File{Spec: text, PTX: map[string][]byte{}, Metal: map[string][]byte{}}
 	for _, v := range s.Portable() {

@@ -16,7 +16,7 @@ import (
 	"mla/gen/ptx"
 )
 
-// changes lists what differs between t and the disk.
+// changes lists the differences between t and the disk.
 func (t *tree) changes() (changed []golang.File, orphans []string, err error) {
 	for _, f := range t.files {
 		if old, err := os.ReadFile(f.Name); err != nil || !bytes.Equal(old, f.Data) {
@@ -27,7 +27,7 @@ func (t *tree) changes() (changed []golang.File, orphans []string, err error) {
 	return changed, orphans, err
 }
 
-// checkFiles is -check: no drift, or an error that tells how to mend it.
+// checkFiles implements -check: it fails if files are out of date, with the command that mends them.
 func (g *generateFlags) checkFiles(t *tree, stdout, notes io.Writer) error {
 	changed, orphans, err := t.changes()
 	if err != nil {
@@ -59,15 +59,15 @@ func (g *generateFlags) checkFiles(t *tree, stdout, notes io.Writer) error {
 	return fmt.Errorf("%w:\n  %s\nmend it with: %s", errDrift, strings.Join(lines, "\n  "), strings.Join(commands, " && "))
 }
 
-// noteStale says what a compiler that is not here would be needed for. Nothing uses PTX that
-// is stale, so all else is as it should be.
+// noteStale says which missing compiler stale PTX needs. Nothing uses stale PTX, so everything else is as it
+// should be.
 func noteStale(w io.Writer, stale []string, missing error) {
 	fmt.Fprintf(w, "%s\nNothing uses PTX that is out of date: NVIDIA GPUs lack these bundles, and other devices need no PTX.\n%v; then run make ptx\n",
 		strings.Join(stale, "\n"), missing)
 }
 
-// stalePTX lists the bundles whose PTX was made from something else than what
-// mlagen generates now. A bundle may be without.
+// stalePTX lists the bundles whose PTX was made from a source other than the one that mlagen generates now. A
+// bundle may have no PTX.
 func (t *tree) stalePTX() []string {
 	var lines []string
 	for _, path := range slices.Sorted(maps.Keys(t.ptx)) {
@@ -81,8 +81,8 @@ func (t *tree) stalePTX() []string {
 	return lines
 }
 
-// mendPTX is the command that leaves no PTX out of date: that of the project's bundles is
-// compiled, a folder of the caller's does without.
+// mendPTX returns the command that removes stale PTX: it compiles the PTX of the project's bundles, and
+// deletes the PTX in a folder of the caller's.
 func (t *tree) mendPTX() string {
 	if t.alone != nil {
 		return "rm " + strings.Join(slices.Sorted(maps.Keys(t.ptx)), " ")
@@ -90,13 +90,13 @@ func (t *tree) mendPTX() string {
 	return "make ptx"
 }
 
-// command is the call that writes what was checked.
+// command returns the command line that writes the files that were checked.
 func (g *generateFlags) command() string {
 	if g.all {
 		return "go generate ./..."
 	}
 	cmd := "go run ./cmd/mlagen -spec " + g.spec
-	if g.out != "" { // in anybody's module
+	if g.out != "" { // the folder may be in any module
 		cmd = "mlagen -spec " + g.spec + " -out " + g.out
 	}
 	if g.act != "" {
@@ -122,7 +122,7 @@ func printNames(t *tree, stdout io.Writer) error {
 	return err
 }
 
-// printDiff shows what would change, as unified diffs.
+// printDiff prints the changes as unified diffs.
 func printDiff(t *tree, stdout io.Writer) error {
 	changed, orphans, err := t.changes()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// specFlags choose the one variant of a spec that a command looks at.
+// specFlags select the variant of a spec that a command works on.
 type specFlags struct{ path, act, class string }
 
 func (v *specFlags) add(c *cobra.Command) {
@@ -22,7 +22,7 @@ func (v *specFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&v.class, "class", "", "`devices` that its shapes are for, apple or nvidia (default: any)")
 }
 
-// argument takes the spec from arguments where no flag names it, and returns the others.
+// argument takes the spec from the arguments if no flag names it, and returns the other arguments.
 func (v *specFlags) argument(args []string) []string {
 	if v.path != "" || len(args) == 0 {
 		return args
@@ -31,7 +31,7 @@ func (v *specFlags) argument(args []string) []string {
 	return args[1:]
 }
 
-// load reads the spec, which the command of a name needs.
+// load reads the spec. command is the name of the command that needs it, for the error.
 func (v *specFlags) load(command string) (*spec.Spec, error) {
 	if v.path == "" {
 		return nil, fmt.Errorf("%w: %s needs a spec", errUsage, command)
@@ -104,7 +104,7 @@ func (d *describeFlags) print(r *describe.Report, stdout io.Writer) error {
 	return r.Table(stdout)
 }
 
-// page writes the report as a page.
+// page writes the report as an HTML page.
 func (d *describeFlags) page(r *describe.Report, stdout io.Writer) error {
 	if d.kernels != "" {
 		if err := r.Measured(d.kernels); err != nil {

@@ -13,8 +13,8 @@ import (
 	"mla/gen/golang"
 )
 
-// foreign refuses a folder of the caller's, of -out, that holds something else than an
-// earlier version of the bundle that it is for: nothing there is replaced or removed then.
+// foreign refuses a folder of the caller's, given by -out, if it contains anything other than an earlier
+// version of the bundle to write. In that case nothing in the folder is replaced or removed.
 func (t *tree) foreign() error {
 	if t.alone == nil {
 		return nil
@@ -32,8 +32,8 @@ func (t *tree) foreign() error {
 	return nil
 }
 
-// notOurs says why a file is not of the bundle that t is for; "": it is, or it is none
-// of mlagen's and not in the way.
+// notOurs returns why a file does not belong to the bundle of t. It is "" if the file does, or if it is not
+// mlagen's and does not interfere.
 func (t *tree) notOurs(path string) string {
 	line, ours := headed(path), t.has(path)
 	switch {
@@ -57,9 +57,9 @@ func (t *tree) notOurs(path string) string {
 	return ""
 }
 
-// otherPackage says whether a Go file is of another package than the bundle's: Go wants one in
-// a folder, beside its external tests. Files that are not built, as of another system, and
-// files that cannot be read as Go do not count.
+// otherPackage says whether a Go file belongs to a package other than the bundle's. Go requires one package
+// per folder, besides its external tests. Files that are not built, such as those of another system, and
+// files that do not parse as Go do not count.
 func (t *tree) otherPackage(path string) string {
 	dir, name := filepath.Split(path)
 	if filepath.Ext(name) != ".go" {
@@ -82,10 +82,10 @@ func (t *tree) otherPackage(path string) string {
 	return fmt.Sprintf("is of the Go package %s, and the bundle's is %s", found, t.alone.Name)
 }
 
-// nameLine is where a package names a bundle.
+// nameLine matches the line in which a package names a bundle.
 var nameLine = regexp.MustCompile(`(?m)^\t\tName: +"(\w+)",$`)
 
-// bundlesOf lists the bundles of a package.
+// bundlesOf lists the names of the bundles of a package.
 func bundlesOf(path string) (names []string) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -46,8 +46,8 @@ func newInit() *cobra.Command {
 	return c
 }
 
-// compileCommand is what compiles a spec that was just written: into the project where it
-// is one of the project's, else to a bundle file beside it.
+// compileCommand returns the command that compiles a spec that was just written: into the project if the spec
+// belongs to it, else to a bundle file next to the spec.
 func compileCommand(path string) string {
 	if root, err := moduleRoot(); err == nil {
 		if whole, err := filepath.Abs(path); err == nil && filepath.Dir(whole) == filepath.Join(root, "specs") {
@@ -57,7 +57,7 @@ func compileCommand(path string) string {
 	return "mlagen -spec " + path + " -o " + strings.TrimSuffix(path, filepath.Ext(path)) + bundlefile.Suffix
 }
 
-// actList reads different names of activations, separated by commas.
+// actList parses distinct names of activations, separated by commas.
 func actList(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil

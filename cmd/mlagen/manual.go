@@ -13,7 +13,7 @@ import (
 	"mla/runtime/system/buildinfo"
 )
 
-// newManual is the command that prints the manual page.
+// newManual returns the command that prints the manual page.
 func newManual(root *cobra.Command) *cobra.Command {
 	return command("man", "print the manual page", func(out, _ io.Writer) error {
 		_, err := io.WriteString(out, manualOf(root).Page())
@@ -21,8 +21,8 @@ func newManual(root *cobra.Command) *cobra.Command {
 	})
 }
 
-// newCompletion is the command that prints what completes command lines. It takes the place of the
-// command line library's own: that needs bash-completion, and knows flags with two dashes alone.
+// newCompletion returns the command that prints completion scripts. It replaces the command of the
+// command-line library, which needs bash-completion and only knows flags with two dashes.
 func newCompletion(root *cobra.Command) *cobra.Command {
 	shells := strings.Join(manual.Shells(), ", ")
 	return &cobra.Command{Use: "completion SHELL", Short: "print what completes command lines in a shell: " + shells,
@@ -48,7 +48,7 @@ func manualOf(root *cobra.Command) *manual.Program {
 	return p
 }
 
-// describeCommand is what the manual page has of a command.
+// describeCommand describes a command for the manual page.
 func describeCommand(c *cobra.Command) manual.Command {
 	name, args, _ := strings.Cut(c.Use, " ")
 	if !c.HasParent() {

@@ -79,7 +79,7 @@ to tune.`
 	return c
 }
 
-// words are the parts of a list with commas.
+// words splits a list at commas.
 func words(list string) []string {
 	var parts []string
 	for _, word := range strings.Split(list, ",") {
@@ -90,7 +90,7 @@ func words(list string) []string {
 	return parts
 }
 
-// check refuses flags that do not go together.
+// check refuses contradictory flags.
 func (t *tuneFlags) check() error {
 	switch {
 	case t.compileOnly && t.cache == "":
@@ -126,23 +126,22 @@ func (t *tuneFlags) check() error {
 	return nil
 }
 
-// tuneDevices are the values of -device: the class whose tuning is written, and what is
-// timed unless -by says otherwise.
+// tuneDevices are the values of -device: the class whose tuning is written, and the default of -by.
 var tuneDevices = map[string]struct{ class, by string }{
 	"cuda":  {plan.ClassNVIDIA, byStage},
 	"metal": {plan.ClassApple, byToken},
 }
 
-// class is that of the device.
+// class returns the class of the device.
 func (t *tuneFlags) class() string { return tuneDevices[t.device].class }
 
-// The values of -by.
+// The values of -by, which say what is timed.
 const (
 	byStage = "stage"
 	byToken = "token"
 )
 
-// run tunes a spec by measurement.
+// run tunes a spec by measurement and writes the tuning.
 func (t *tuneFlags) run(stdout io.Writer) (err error) {
 	s, err := spec.Load(t.spec, t.tunings...)
 	if err != nil {
@@ -185,10 +184,10 @@ func (t *tuneFlags) run(stdout io.Writer) (err error) {
 	return t.write(s, found, m.device.Name(), stdout)
 }
 
-// repeats is how often the two sides of a comparison are measured.
+// repeats is how many times the two sides of a comparison are measured.
 const repeats = 4
 
-// knobs are those that the flags ask for. Attention is cut for depths: at depth 0
+// knobs returns the knobs that the flags select. The knob of attention's splits needs a depth: at depth 0
 // there is one row.
 func (t *tuneFlags) knobs(s *spec.Spec) ([]tune.Knob, error) {
 	knobs, err := tune.Knobs(s, t.kernels)
@@ -205,7 +204,7 @@ func (t *tuneFlags) knobs(s *spec.Spec) ([]tune.Knob, error) {
 	return tune.Within(knobs, t.rounds), nil
 }
 
-// printChoices is the result for people.
+// printChoices prints the result.
 func printChoices(w io.Writer, found []tune.Choice) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "kernel\tnow\tbest\tµs now\tµs best\ttried")
@@ -219,8 +218,8 @@ func printChoices(w io.Writer, found []tune.Choice) error {
 	return table.Flush()
 }
 
-// tuning is the file that is written: the one of the flag -tuning for the class, or else the one
-// beside the spec.
+// tuning returns the file to write: that of the flag -tuning for the class, or else the file next to the
+// spec.
 func (t *tuneFlags) tuning() string {
 	own := spec.TuningFile(t.spec, t.class())
 	for _, file := range t.tunings {
@@ -231,7 +230,7 @@ func (t *tuneFlags) tuning() string {
 	return own
 }
 
-// write writes what was found into the tuning file, unless that is nothing.
+// write writes the choices into the tuning file, unless there are none.
 func (t *tuneFlags) write(s *spec.Spec, found []tune.Choice, device string, stdout io.Writer) error {
 	var changes []spec.Change
 	for _, c := range found {

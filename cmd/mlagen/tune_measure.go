@@ -18,48 +18,48 @@ import (
 )
 
 const (
-	// leastProfile is how long one measurement of a stage lasts at least.
+	// leastProfile is the least duration of one measurement of a stage.
 	leastProfile = 5 * time.Millisecond
-	// leastStage and leastToken are the gains that count: of a stage that is timed by
-	// itself, and of a whole token, of which a stage is a part.
+	// leastStage and leastToken are the least gains that count: of a stage that is timed separately, and of a
+	// whole token, of which the stage is a part.
 	leastStage = 0.02
 	leastToken = 0.002
-	// A time of whole tokens is the median of a number of prompts of a number of tokens: of
-	// those nobody waits for the one before, so the host costs nothing.
+	// The time of whole tokens is the median over a number of prompts of a number of tokens. In a prompt no
+	// token is waited for, so the host adds no time.
 	prompts = 5
 	tokens  = 96
-	// wholeToken is the name of the one stage of devices that time no others.
+	// wholeToken is the name of the only stage of devices that cannot time stages.
 	wholeToken = "a token"
 )
 
 // tuneBench implements tune.Measurer on a device.
 type tuneBench struct {
 	*tuneFlags
-	ctx    context.Context // nothing is measured when it is done
+	ctx    context.Context // cancels measurements
 	device device.Device
 	rigs   []*rig
 	knobs  []tune.Knob
 	least  float64
-	ready  []*choiceReady // the last two, which are compared in turn
+	ready  []*choiceReady // the last two choices, which are compared in turn
 
-	measured int // how often Measure was called
+	measured int // the number of calls of Measure
 }
 
-// choiceReady are all rigs, ready with one choice.
+// choiceReady holds all rigs, prepared with one choice.
 type choiceReady struct {
 	choice []int
 	trials []*trial
 }
 
-// trial is a rig that is ready to be measured with one choice.
+// trial is a rig that is prepared to be measured with one choice.
 type trial struct {
 	engine  *engine.Engine
 	model   *engine.Model
 	session *engine.Session
-	stages  map[string]string // by function, the kernel's name in the spec's tuning
+	stages  map[string]string // names of kernels in the spec's tuning, by function
 }
 
-// bench opens the device and writes the models that have no file into dir.
+// bench opens the device and writes random models into dir for the rigs without a file.
 func (t *tuneFlags) bench(ctx context.Context, rigs []*rig, knobs []tune.Knob, dir string) (*tuneBench, error) {
 	m := &tuneBench{tuneFlags: t, ctx: ctx, rigs: rigs, knobs: slices.Clone(knobs), least: leastStage}
 	var err error
@@ -80,12 +80,12 @@ func (t *tuneFlags) bench(ctx context.Context, rigs []*rig, knobs []tune.Knob, d
 	return m, nil
 }
 
-// open opens the device; temporary files may go to dir.
+// open opens the device. Temporary files may be written to dir.
 func (t *tuneFlags) open(dir string) (device.Device, error) {
 	if t.device == "metal" {
 		d, err := metal.Open(metal.Options{Library: t.metalLib})
 		if err != nil {
-			return nil, err // not a *metal.Device that is nil
+			return nil, err // do not return a nil *metal.Device as a device
 		}
 		return d, nil
 	}
@@ -104,7 +104,7 @@ func (t *tuneFlags) open(dir string) (device.Device, error) {
 	return d, nil
 }
 
-// Measure implements tune.Measurer. Times of several models and depths are added up.
+// Measure implements tune.Measurer. It adds up the times of several models and depths.
 func (m *tuneBench) Measure(choice []int) (map[string]float64, error) {
 	if err := m.ctx.Err(); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (m *tuneBench) Measure(choice []int) (map[string]float64, error) {
 	return sum, nil
 }
 
-// prepare makes all rigs ready with a choice, unless they are.
+// prepare prepares all rigs with a choice, unless they are.
 func (m *tuneBench) prepare(choice []int) (*choiceReady, error) {
 	at := slices.IndexFunc(m.ready, func(r *choiceReady) bool { return slices.Equal(r.choice, choice) })
 	if at >= 0 {
@@ -154,7 +154,7 @@ func (m *tuneBench) prepare(choice []int) (*choiceReady, error) {
 	return r, nil
 }
 
-// trial makes one rig ready.
+// trial prepares one rig.
 func (m *tuneBench) trial(r *rig, choice []int) (*trial, error) {
 	b, kernels, err := tune.Trial(r.spec, tune.Tuning(r.spec.Tuning, m.knobs, choice))
 	if err != nil {
@@ -188,7 +188,7 @@ func (r *choiceReady) close() (err error) {
 	return err
 }
 
-// Close forgets what is ready.
+// Close releases the prepared rigs.
 func (m *tuneBench) Close() (err error) {
 	for _, r := range m.ready {
 		err = errors.Join(err, r.close())
@@ -197,7 +197,7 @@ func (m *tuneBench) Close() (err error) {
 	return err
 }
 
-// times are the times of stages at a depth.
+// times returns the times of stages at a depth.
 func (m *tuneBench) times(t *trial, depth int) (map[string]float64, error) {
 	if m.by == byToken {
 		once, err := t.token(depth)
@@ -217,7 +217,7 @@ func (m *tuneBench) times(t *trial, depth int) (map[string]float64, error) {
 		return nil, err
 	}
 	sum, count := map[string]float64{}, map[string]int{}
-	for _, s := range stages { // of one name, layers may have matrices of other types
+	for _, s := range stages { // layers may have matrices of different types under one name
 		name := t.stage(s.Functions)
 		sum[name] += float64(s.Count) * s.Time.Seconds()
 		count[name] += s.Count
@@ -228,7 +228,7 @@ func (m *tuneBench) times(t *trial, depth int) (map[string]float64, error) {
 	return sum, nil
 }
 
-// stage is the name of the stage that some functions make up.
+// stage returns the name of the stage that consists of some functions.
 func (t *trial) stage(functions []string) string {
 	var kernels []string
 	for _, f := range functions {
@@ -237,8 +237,8 @@ func (t *trial) stage(functions []string) string {
 	return tune.StageName(kernels)
 }
 
-// token is the time of a token of a prompt after a depth. It leaves out the head,
-// whose results a prompt needs once.
+// token returns the time of a prompt's token after a depth. It excludes the head, whose results a prompt
+// needs only once.
 func (t *trial) token(depth int) (time.Duration, error) {
 	list := make([]int32, min(depth+tokens, t.session.Context()))
 	depth = min(depth, len(list)-1)

@@ -14,7 +14,7 @@ import (
 	"mla/runtime/plan/planjson"
 )
 
-// errForeign says that a bundle file is not what mlagen makes.
+// errForeign is the error for a bundle file that differs from what mlagen makes.
 var errForeign = errors.New("not what this mlagen makes of the spec in the file; run it on a GPU only if you trust who made it")
 
 func newVerify() *cobra.Command {
@@ -44,8 +44,8 @@ func verifyPath(path string, stdout io.Writer) error {
 	return err
 }
 
-// verifyFile compares every byte that a device is given. PTX takes the same clang; what
-// Apple's compiler made cannot be made again here.
+// verifyFile compares every byte that a device receives. PTX needs the same clang. The output of Apple's
+// compiler cannot be reproduced here.
 func verifyFile(file *bundlefile.File) error {
 	if len(file.Metal) > 0 {
 		return fmt.Errorf("it has Metal libraries, which cannot be compared: %w", errForeign)
@@ -73,8 +73,8 @@ func verifyFile(file *bundlefile.File) error {
 	return nil
 }
 
-// same says whether two bundles are alike: their sources as they are, which may be long and of bytes that JSON makes
-// longer, and all else as it is written.
+// same says whether two bundles are equal. Sources are compared as they are, as they may be long and contain
+// bytes that JSON lengthens; everything else is compared as JSON.
 func same(a, b *plan.Bundle) (bool, error) {
 	if b == nil || a.Source != b.Source {
 		return false, nil

@@ -6,8 +6,8 @@ import (
 	"mla/runtime/engine"
 )
 
-// advice is what helps if a model does not fit in the memory that there is. fits is the longest
-// context that does; 0: there is none.
+// advice returns the remedies if a model does not fit into the available memory. fits is the longest context
+// that fits; 0: none does.
 func (f *flags) advice(need engine.Memory, fits int) string {
 	available := engine.Available()
 	weights := need.File + need.Copies
@@ -26,7 +26,7 @@ func (f *flags) advice(need engine.Memory, fits int) string {
 	return "a smaller -c needs less" + smaller + "; -force tries anyway"
 }
 
-// tooBig is the advice if the weights alone do not fit.
+// tooBig returns the remedies if the weights alone do not fit.
 func tooBig(weights, available int64) string {
 	return fmt.Sprintf("the weights alone take %s, so neither -c nor -kv helps: a file of a smaller quantisation fits, of at most %s, or a machine with more memory; -force tries anyway, and reads the rest from the disk for every token",
 		engine.Size(weights), engine.Size(available*9/10))

@@ -15,20 +15,20 @@ import (
 	"mla/runtime/system/child"
 )
 
-// autoDevice is the value of -device for the first of autoDevices that runs the model.
+// autoDevice is the value of -device for the first device of autoDevices that runs the model.
 const autoDevice = "auto"
 
 // autoDevices are tried for -device auto, in this order.
 var autoDevices = []string{"cuda", "metal", "cpu"}
 
-// mayBe says whether -device auto looks for a kind of device: for Metal on Macs, and where a
-// library stands in for it. Inputs that are rounded to bytes are for the CPU.
+// mayBe says whether -device auto considers a kind of device. Metal is considered on Macs, and where a
+// library replaces it. Inputs that are rounded to bytes need the CPU.
 func (f *flags) mayBe(kind string) bool {
 	return kind != "metal" || (runtime.GOOS == "darwin" || f.metalLib != "") && f.act != actInt8
 }
 
-// untried says why Apple's GPU does not run a model; nil: it does, as it was seen to compute what
-// the CPU does, and faster. Another process is the first to try.
+// untried returns why Apple's GPU must not run a model; nil: a trial has shown that it computes what the CPU
+// does, and faster. The trial runs in another process.
 func (f *flags) untried(d device.Device, r *bind.Resolved, b *plan.Bundle) error {
 	gpu := d.(*metal.Device)
 	cfg, err := f.config(1)
@@ -56,8 +56,8 @@ func (f *flags) untried(d device.Device, r *bind.Resolved, b *plan.Bundle) error
 	return j.Refusal(ctx)
 }
 
-// trialArgs are the command line of the process that tries: it finds the same bundle, and loads it
-// in the same way.
+// trialArgs returns the command line of the trial's process, which must find the same bundle and load it in
+// the same way.
 func (f *flags) trialArgs(gpu *metal.Device, b *plan.Bundle) []string {
 	more := []string{"-width", strconv.Itoa(f.width), "-threads", strconv.Itoa(f.threads), "-t", cmp.Or(f.env.kernels, trial.KernelTime).String()}
 	for name, value := range map[string]string{"metallib": f.metallib, "bundle": f.bundle, "act": b.Act(), "kv": f.kv, "pre": f.pre} {
@@ -68,7 +68,7 @@ func (f *flags) trialArgs(gpu *metal.Device, b *plan.Bundle) []string {
 	return trial.Args(f.model, f.metalLib, string(gpu.HowReplayed()), more...)
 }
 
-// say is note, or a line of the log where there are no notes.
+// say prints a note, or writes to the log if the command prints no notes.
 func (f *flags) say(format string, a ...any) {
 	if f.log != nil {
 		f.log.Info(strings.ReplaceAll(strings.TrimSpace(fmt.Sprintf(format, a...)), "\n", "; "))

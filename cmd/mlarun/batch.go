@@ -19,26 +19,26 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// job is a line of -parallel's input, with what becomes of it.
+// job is a line of -parallel's input, with its state.
 type job struct {
 	*jobs.Job
 	turn   *turn.Turn
 	params sample.Params
 }
 
-// answer is a line of its output.
+// answer is a line of -parallel's output.
 type answer struct {
-	Line   int    `json:"line"` // of the input, from 1
+	Line   int    `json:"line"` // number of the input line, from 1
 	Text   string `json:"text"`
 	Think  string `json:"reasoning_content,omitempty"`
-	End    string `json:"end"`    // as engine.Reason
+	End    string `json:"end"`    // an engine.Reason
 	Prompt int    `json:"prompt"` // tokens
-	Reused int    `json:"reused"` // of these, found among the pages
-	Tokens int    `json:"tokens"` // generated
+	Reused int    `json:"reused"` // of these, tokens found in the pages
+	Tokens int    `json:"tokens"` // generated tokens
 	Error  string `json:"error,omitempty"`
 }
 
-// batch answers or continues every line of a text, -parallel of them at a time.
+// batch answers or continues every line of a text, -parallel of them at once.
 func (s *settings) batch(text string) (err error) {
 	read, err := jobs.Read(text, &s.max, s.sampling.stops, s.sampling.settled())
 	if err != nil {
@@ -77,7 +77,7 @@ func (s *settings) batch(text string) (err error) {
 	return s.shared(ctx, m, list)
 }
 
-// encode makes tokens of the prompts.
+// encode tokenises the prompts.
 func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, list []*job) error {
 	s.sampling.recommended(eng.File())
 	for _, j := range list {
@@ -108,8 +108,8 @@ func (s *settings) encode(eng *engine.Engine, tok *tokenizer.Tokenizer, list []*
 	return err
 }
 
-// forJobs is the capacity for the longest jobs, parallel at a time. A job without a limit has room for
-// answerCapacity tokens, and one of them for all of the context: the scheduler lets jobs wait for pages.
+// forJobs returns the capacity for the longest jobs, with parallel jobs at once. A job without a limit gets
+// answerCapacity tokens, and one such job gets the whole context: the scheduler lets jobs wait for pages.
 func (r capacity) forJobs(list []*job, parallel int) capacity {
 	context := r.context
 	var pages []int
@@ -132,18 +132,19 @@ func (r capacity) forJobs(list []*job, parallel int) capacity {
 	return r
 }
 
-// running are the jobs of a batch on their way.
+// running holds the state of a batch.
 type running struct {
 	*settings
-	answers []*answer // nil: not yet
+	answers []*answer // nil: not finished
 	printed int
 	failed  int
-	first   []time.Duration // how long the texts that begun were waited for
+	first   []time.Duration // the time to the first token of each text that has begun
 	bar     *progress
-	err     error // of the output
+	err     error // error of writing the output
 }
 
-// runBatch runs jobs and prints the answers, each as soon as those before it are there.
+// runBatch runs jobs and prints the answers in their order, each as soon as it and all earlier ones are
+// finished.
 func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Tokenizer, list []*job) error {
 	sched, err := scheduler.New(m.model, scheduler.Config{Ahead: s.ahead})
 	if err != nil {
@@ -154,7 +155,7 @@ func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Token
 	b := &running{settings: s, answers: make([]*answer, len(list)), bar: s.progress("prompts")}
 	defer b.bar.clear()
 	start := time.Now()
-	rules, err := s.form.of(list[0].turn) // all are of one kind
+	rules, err := s.form.of(list[0].turn) // all jobs are of one kind
 	if err != nil {
 		return err
 	}
@@ -174,7 +175,7 @@ func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Token
 				a.Error = s.explain(noToken(out, err), m.engine).Error()
 			}
 			if b.finish(i, a); b.err != nil {
-				cancel() // nobody reads what the others would write
+				cancel() // the output has failed, so further answers are useless
 			}
 		}
 		if err := sched.Submit(ctx, scheduler.Request{Continuation: scheduler.Continuation{Prompt: j.turn.Prompt, Max: *j.Max, Stop: j.turn.Ends, Done: done}, Sampler: sampler, Draft: s.drafting().Drafters(), Emit: out.Token}); err != nil {
@@ -195,7 +196,7 @@ func (s *settings) runBatch(ctx context.Context, m *loaded, tok *tokenizer.Token
 	return nil
 }
 
-// finish notes an answer, and prints those that are next.
+// finish records an answer, and prints the answers that are next in order.
 func (b *running) finish(i int, a *answer) {
 	b.answers[i] = a
 	if a.Error != "" {
@@ -203,14 +204,14 @@ func (b *running) finish(i int, a *answer) {
 	}
 	for b.printed < len(b.answers) && b.answers[b.printed] != nil && b.err == nil {
 		e := json.NewEncoder(shown(b.env.out))
-		e.SetEscapeHTML(false) // code is full of < and &
+		e.SetEscapeHTML(false) // code often contains < and &
 		b.err = e.Encode(b.answers[b.printed])
 		b.printed++
 	}
 	b.bar.count(b.printed, len(b.answers))
 }
 
-// summary prints what was done in all.
+// summary prints the totals.
 func (b *running) summary(took time.Duration) {
 	var sum answer
 	for _, a := range b.answers {
@@ -220,7 +221,7 @@ func (b *running) summary(took time.Duration) {
 		len(b.answers), sum.Prompt, sum.Reused, b.waited(), sum.Tokens, took.Seconds(), float64(sum.Tokens)/max(took.Seconds(), 1e-9), b.sampling.seed)
 }
 
-// waited is how long first tokens took, from the start on: prompts wait for each other.
+// waited describes the times to the first token, counted from the start, as prompts wait for each other.
 func (b *running) waited() string {
 	if len(b.first) == 0 {
 		return ""

@@ -24,35 +24,34 @@ import (
 type speed struct {
 	Test  string  `json:"test"`  // pp512: a prompt of 512 tokens; tg128: 128 tokens one by one
 	Act   string  `json:"act"`   // activations: f32, f16 or q8
-	Depth int     `json:"depth"` // tokens in the context before
-	Batch int     `json:"batch"` // sessions side by side
-	TokS  float64 `json:"tok_s"` // mean, of all sessions together
+	Depth int     `json:"depth"` // tokens already in the context
+	Batch int     `json:"batch"` // concurrent sessions
+	TokS  float64 `json:"tok_s"` // mean over the repetitions, of all sessions together
 	SD    float64 `json:"sd"`    // sample standard deviation
-	// First is the mean time to the first token, in seconds, from the prompt on; only of
-	// prompt tests.
+	// First is the mean time from the prompt to the first token, in seconds, for prompt tests only.
 	First float64 `json:"first_s,omitempty"`
-	CPU   float64 `json:"cpu_s"` // processor time of a token, in seconds, on the host
+	CPU   float64 `json:"cpu_s"` // host's processor time per token, in seconds
 	setup
-	Peak int64 `json:"peak_bytes"` // the most memory that the process has held, so far
+	Peak int64 `json:"peak_bytes"` // the greatest resident memory of the process so far
 }
 
-// setup is what is measured, and with what.
+// setup describes the conditions of a measurement.
 type setup struct {
 	Model    string `json:"model"` // the file's name
 	Size     int64  `json:"model_bytes"`
 	Bundle   string `json:"bundle"`
-	Spec     string `json:"spec_sha256"` // of the bundle
-	KV       string `json:"kv"`          // cache
+	Spec     string `json:"spec_sha256"` // hash of the bundle's spec
+	KV       string `json:"kv"`          // type of the cache
 	Device   string `json:"device"`
 	Threads  int    `json:"threads"`
-	Loops    string `json:"cpu_loops"` // inner loops of the CPU
-	Ahead    int    `json:"ahead"`     // tokens that the device picks as one unit of work
-	Version  string `json:"version"`   // of this program
+	Loops    string `json:"cpu_loops"` // the CPU's inner loops
+	Ahead    int    `json:"ahead"`     // tokens that the device picks per unit of work
+	Version  string `json:"version"`   // version of this program
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// bench measures prompt and decoding speed at several depths.
+// bench measures the speed of prompts and of decoding at several depths.
 func bench(e *env, args []string) (err error) {
 	f := newFlags(e, "mlarun bench", "-model F [flags]").running()
 	sizes := f.String("p", "512", "`tokens` of the prompt tests, separated by commas; 0: none")
@@ -88,7 +87,7 @@ func bench(e *env, args []string) (err error) {
 	}
 	after := max(slices.Max(prompts), *decode, 1)
 	if *kernels {
-		after = max(f.width, 1) // a replay's rows
+		after = max(f.width, 1) // the rows of a replay
 	}
 	context := slices.Max(depths) + after
 	most := slices.Max(batches)
@@ -113,7 +112,7 @@ func bench(e *env, args []string) (err error) {
 	return print(e.out, m.describe(), results)
 }
 
-// setup says what is measured.
+// setup describes the conditions of the measurement.
 func (l *loaded) setup() setup {
 	b := l.engine.Bundle()
 	s := setup{
@@ -130,7 +129,7 @@ func (l *loaded) setup() setup {
 	return s
 }
 
-// describe is the setup in a line.
+// describe returns the setup in one line.
 func (l *loaded) describe() string {
 	s := l.setup()
 	ahead := ""
@@ -141,10 +140,10 @@ func (l *loaded) describe() string {
 		s.Model, s.Bundle, l.flags.kindOf(l.engine.Bundle()), s.Device, s.Threads, s.Loops, s.KV, ahead)
 }
 
-// maxTokens is more than any model allows, and small enough to be added up.
+// maxTokens exceeds every model's limit, and is small enough for sums.
 const maxTokens = 1 << 30
 
-// parseDepths reads a list of numbers from 0.
+// parseDepths parses a list of non-negative numbers.
 func parseDepths(list string) ([]int, error) {
 	var out []int
 	for _, word := range strings.Split(list, ",") {
@@ -157,8 +156,8 @@ func parseDepths(list string) ([]int, error) {
 	return out, nil
 }
 
-// measure runs all tests. Contents do not matter for the speed, so tokens are
-// random, but the same in every run.
+// measure runs all tests. The speed does not depend on the contents, so tokens are random, but the same in
+// every run.
 func (l *loaded) measure(depths, batches, prompts []int, decode, repeat int, empty bool) ([]speed, error) {
 	ctx, stop := interruptible()
 	defer stop()
@@ -175,7 +174,7 @@ func (l *loaded) measure(depths, batches, prompts []int, decode, repeat int, emp
 		}
 		return l.Sync(ctx, tokens[:depth], nil)
 	}
-	// The first token pays for page faults and cold caches.
+	// The first token includes page faults and cold caches.
 	if err := l.Sync(ctx, tokens[:1], nil); err != nil {
 		return nil, err
 	}
@@ -206,14 +205,14 @@ func (l *loaded) measure(depths, batches, prompts []int, decode, repeat int, emp
 	return out, nil
 }
 
-// test is one test of a benchmark: n tokens after some depth, in each of batch sessions.
+// test is one test of a benchmark: n tokens after a depth, in each of batch sessions.
 type test struct {
 	name     string
 	n, batch int
 	run      func(ctx context.Context, depth int, tokens []int32) (timed, error)
 }
 
-// tests are the prompts and decoding at each batch, without those of no tokens.
+// tests returns the prompt tests and the decoding tests at each batch. Tests of no tokens are left out.
 func (l *loaded) tests(batches, prompts []int, decode int) []test {
 	var list []test
 	for _, n := range prompts {
@@ -235,17 +234,16 @@ func (l *loaded) tests(batches, prompts []int, decode int) []test {
 	return list
 }
 
-// timed is how long a test took: all of its tokens, and until a prompt's first token was
-// picked.
+// timed is the duration of a test: of all its tokens, and up to a prompt's first picked token.
 type timed struct{ all, first time.Duration }
 
-// runPrompt runs the tokens after depth as a prompt, and picks one that follows.
+// runPrompt runs the tokens after depth as a prompt, and picks one token after them.
 func (l *loaded) runPrompt(ctx context.Context, _ int, tokens []int32) (timed, error) {
 	res, err := l.greedily(ctx, tokens, 1)
 	return timed{res.Prompt.Elapsed, res.FirstToken}, err
 }
 
-// greedily generates the most likely tokens.
+// greedily generates n of the most likely tokens.
 func (l *loaded) greedily(ctx context.Context, prompt []int32, n int) (engine.Result, error) {
 	greedy, err := sample.New(sample.Off())
 	if err != nil {
@@ -254,8 +252,8 @@ func (l *loaded) greedily(ctx context.Context, prompt []int32, n int) (engine.Re
 	return l.Generate(ctx, engine.Request{Prompt: prompt, Max: n, Sampler: greedy, Ahead: l.flags.ahead}, func(int32) bool { return true })
 }
 
-// runDecode generates as many tokens as there are after depth, where the device
-// picks them itself; elsewhere it runs those given, so that picking costs nothing.
+// runDecode generates as many tokens as there are after depth if the device can pick them itself. Otherwise
+// it runs the given tokens, so that picking takes no time.
 func (l *loaded) runDecode(ctx context.Context, depth int, tokens []int32) (timed, error) {
 	start := time.Now()
 	if l.flags.ahead > 0 && l.model.DevicePicks() {
@@ -273,7 +271,7 @@ func (l *loaded) runDecode(ctx context.Context, depth int, tokens []int32) (time
 	return timed{all: time.Since(start)}, nil
 }
 
-// meanSD is the mean and the sample standard deviation, which is 0 for one.
+// meanSD returns the mean and the sample standard deviation, which is 0 for one number.
 func meanSD(x []float64) (mean, sd float64) {
 	for _, v := range x {
 		mean += v / float64(len(x))

@@ -10,10 +10,10 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// runBatch runs as many tokens as there are after depth in n sessions side by side, one of
-// each at a time, and picks after each. What is in the caches of the others before does not
-// matter for the speed. Where the device goes on by itself it runs the likeliest tokens, which
-// are to be different ones, as they use different experts; elsewhere those that are given.
+// runBatch runs as many tokens as there are after depth in n sessions side by side, one token of each at a
+// time, and picks after each. The speed does not depend on the contents of the other sessions' caches. If the
+// device can continue by itself, it runs the most likely tokens; these must be mostly different, as different
+// tokens use different experts. Otherwise it runs the given tokens.
 func (l *loaded) runBatch(ctx context.Context, n, depth int, tokens []int32) (took timed, err error) {
 	rows := []engine.Row{{Session: l.Session}}
 	for len(rows) < n {
@@ -60,11 +60,10 @@ func (l *loaded) runBatch(ctx context.Context, n, depth int, tokens []int32) (to
 	return timed{all: time.Since(start)}, nil
 }
 
-// mostDifferent is the part of the tokens of a step that are to be different.
+// mostDifferent is the fraction of the tokens of a step that must differ.
 const mostDifferent = 0.9
 
-// runAhead lets the device make a number of steps, and says how many different tokens they have in
-// the mean.
+// runAhead lets the device run a number of steps, and returns the mean number of different tokens per step.
 func runAhead(ctx context.Context, ahead *engine.Ahead, steps int) (different float64, err error) {
 	all := 0
 	for asked, done := 0, 0; done < steps; done++ {

@@ -12,7 +12,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// finder looks for bundles where a command line allows it.
+// finder returns a Finder that looks for bundles in the places that a command line allows.
 func (f *flags) finder() *bundles.Finder {
 	if f.found == nil {
 		program := bundles.Program{Bundles: f.env.bundles, PTX: generated.PTX, HasPTX: generated.HasPTX}
@@ -24,7 +24,7 @@ func (f *flags) finder() *bundles.Finder {
 	return f.found
 }
 
-// make has the compiler make a bundle file for a model that no bundle fits.
+// make has the compiler write a bundle file for a model without a bundle.
 func (f *flags) make(file *gguf.File, act string) (string, error) {
 	m := *f.env.maker
 	m.Note = f.say
@@ -33,7 +33,7 @@ func (f *flags) make(file *gguf.File, act string) (string, error) {
 	return m.Make(ctx, file, act)
 }
 
-// noteMisfit says with -v what the closest bundle differs in, if none fits.
+// noteMisfit prints, with -v, the differences from the closest bundle if none fits.
 func (f *flags) noteMisfit(err error) {
 	var misfit *bind.FitError
 	if errors.As(err, &misfit) && !misfit.Asked && f.isVerbose() {
@@ -41,13 +41,13 @@ func (f *flags) noteMisfit(err error) {
 	}
 }
 
-// isVerbose says whether the command has -v, and it is given.
+// isVerbose says whether the command has the flag -v, and it is set.
 func (f *flags) isVerbose() bool {
 	v := f.Lookup("v")
 	return v != nil && v.Value.String() == "true"
 }
 
-// from says which file a bundle is from, for messages.
+// from says which file a bundle comes from, for messages.
 func (f *flags) from(b *plan.Bundle) string {
 	if file := f.finder().FileOf(b); file != nil {
 		return " of " + file.Path
@@ -55,9 +55,9 @@ func (f *flags) from(b *plan.Bundle) string {
 	return ""
 }
 
-// withLibrary is a device like d, which is a Metal device, that takes the library which
-// Apple's compiler made and a bundle file holds, unless -metallib says where others are.
-// What is kept of it lies beside it.
+// withLibrary returns a Metal device like d that uses the library in a bundle file, which Apple's compiler
+// made, unless -metallib names other libraries. Files derived from
+// the library are kept beside it.
 func (f *flags) withLibrary(d device.Device, b *plan.Bundle) (device.Device, error) {
 	if _, is := d.(*metal.Device); !is || f.metallib != "" {
 		return d, nil

@@ -13,17 +13,16 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// conversation is a chat with the model. Every answer is generated from the
-// whole conversation as its template writes it; what has not changed since the
-// last answer is on the session's timeline already.
+// conversation is a chat with the model. Every answer is generated from the whole conversation in the form of
+// its template. The part that has not changed since the last answer is already on the session's timeline.
 type conversation struct {
 	*loaded
 	settings *settings
 	tok      *tokenizer.Tokenizer
 	renderer chat.Renderer
 	messages []chat.Message
-	attached string        // goes before the next message
-	last     engine.Result // of the last answer
+	attached string        // text to put before the next message
+	last     engine.Result // the last answer's result
 }
 
 func newConversation(s *settings, m *loaded) (*conversation, error) {
@@ -33,7 +32,7 @@ func newConversation(s *settings, m *loaded) (*conversation, error) {
 	}
 	r, err := chatFormat(m.engine, t, s.template)
 	if err == nil {
-		// A model without a chat format should say so before the user types.
+		// A model without a chat format should fail before the user types.
 		err = hasFormat(r)
 	}
 	if err != nil {
@@ -58,13 +57,13 @@ func (c *conversation) clear() {
 	}
 }
 
-// templateError says that a conversation has no prompt.
+// templateError is the error for a conversation of which the template makes no prompt.
 type templateError struct{ error }
 
 func (e *templateError) Unwrap() error { return e.error }
 
-// answer writes the model's answer to the last message and appends it to the
-// conversation, however it ended.
+// answer generates the model's answer to the last message. It appends the answer to the conversation, however
+// the generation ended.
 func (c *conversation) answer(ctx context.Context) (engine.Result, error) {
 	what, err := c.prompt()
 	if err != nil {
@@ -79,13 +78,13 @@ func (c *conversation) answer(ctx context.Context) (engine.Result, error) {
 	return res, err
 }
 
-// prompt is the conversation's tokens as its template writes it, what ends an answer, and
-// what takes it apart.
+// prompt returns the conversation's tokens in the form of its template, the ends of an answer, and the parser
+// of the answer.
 func (c *conversation) prompt() (*turn.Turn, error) {
 	return turn.New(c.tok, c.renderer, c.messages, chat.Options{Thinking: c.settings.thinks.on})
 }
 
-// turn answers a message. Only what ends the chat is an error.
+// turn answers a message. It returns an error only if the chat must end.
 func (c *conversation) turn(message string) error {
 	before := slices.Clone(c.messages)
 	c.messages = append(c.messages, chat.Message{Role: chat.User, Content: c.attached + message})
@@ -93,7 +92,7 @@ func (c *conversation) turn(message string) error {
 	return c.reply(before)
 }
 
-// reply answers the last message. Where there is no answer, the conversation is what it was before.
+// reply answers the last message. Without an answer, it restores the conversation to before.
 func (c *conversation) reply(before []chat.Message) error {
 	ctx, stop := interruptible()
 	defer stop()
@@ -107,7 +106,7 @@ func (c *conversation) reply(before []chat.Message) error {
 			fmt.Fprintln(c.settings.env.err, "(stopped before the answer began; the conversation is what it was before)")
 			return nil
 		}
-		err = nil // the answer stays as far as it went
+		err = nil // keep the partial answer
 	case errors.As(err, &template):
 		c.messages = before
 		fmt.Fprintf(c.settings.env.err, "%v\n", err)
@@ -124,7 +123,7 @@ func (c *conversation) reply(before []chat.Message) error {
 	return nil
 }
 
-// endTurn ends an answer's last line and says why it is cut, if it is.
+// endTurn ends the last line of an answer, and says why the answer was cut if it was.
 func (s *settings) endTurn(res engine.Result) {
 	fmt.Fprintln(s.env.out)
 	switch res.Reason {

@@ -13,10 +13,10 @@ import (
 	"mla/runtime/text/chat"
 )
 
-// chatFormatName is what the files of /save begin with.
+// chatFormatName is the first field of the files of /save.
 const chatFormatName = "mla chat 1"
 
-// chatFile is a conversation in a file.
+// chatFile is a conversation as stored in a file.
 type chatFile struct {
 	Format   string        `json:"format"`
 	Messages []chatMessage `json:"messages"`
@@ -28,8 +28,7 @@ type chatMessage struct {
 	Reasoning string `json:"reasoning_content,omitempty"`
 }
 
-// readChat reads a conversation. Who wrote the file is not known, so nothing of it is
-// taken for granted.
+// readChat reads a conversation. The author of the file is unknown, so everything in it is checked.
 func readChat(path string) (*chatFile, error) {
 	file, err := userfile.OpenPiped(path)
 	if err != nil {
@@ -52,7 +51,7 @@ func readChat(path string) (*chatFile, error) {
 	return &c, nil
 }
 
-// saveChat writes the conversation, but never over a file that is none.
+// saveChat writes the conversation. It never overwrites a file that is not a conversation.
 func (c *conversation) saveChat(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("to which file?")
@@ -66,7 +65,7 @@ func (c *conversation) saveChat(path string) (string, error) {
 	}
 	var data bytes.Buffer
 	e := json.NewEncoder(&data)
-	e.SetEscapeHTML(false) // code is full of < and &
+	e.SetEscapeHTML(false) // code often contains < and &
 	e.SetIndent("", "  ")
 	if err := e.Encode(out); err != nil {
 		return "", err
@@ -77,7 +76,7 @@ func (c *conversation) saveChat(path string) (string, error) {
 	return fmt.Sprintf("%s in %s.", counted(len(out.Messages), "message"), path), nil
 }
 
-// loadChat takes the place of the conversation.
+// loadChat replaces the conversation by that of a file.
 func (c *conversation) loadChat(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("which file?")

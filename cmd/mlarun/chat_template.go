@@ -15,8 +15,8 @@ func (f *flags) templateFlag(path *string) {
 	f.StringVar(path, "chat-template", "", "`file` with a chat template (Jinja) to use in place of the model file's")
 }
 
-// chatFormat is the chat format of a model file: that of a template in a file, if there is
-// one, else of its own template, else of its bundle's spec.
+// chatFormat returns the chat format of a model file: that of a template file if path is not empty, else that
+// of the model's own template, else that of its bundle's spec.
 func chatFormat(eng *engine.Engine, t *tokenizer.Tokenizer, path string) (chat.Renderer, error) {
 	template := t.ChatTemplate()
 	if path != "" {
@@ -28,7 +28,7 @@ func chatFormat(eng *engine.Engine, t *tokenizer.Tokenizer, path string) (chat.R
 		if template, err = readText(path, file); err != nil {
 			return nil, err
 		}
-		if strings.TrimSpace(template) == "" { // a pipe without a writer, too
+		if strings.TrimSpace(template) == "" { // also a pipe without a writer
 			return nil, fmt.Errorf("%s is empty; expected a chat template (Jinja)", path)
 		}
 	}

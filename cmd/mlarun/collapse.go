@@ -6,23 +6,23 @@ import (
 	"mla/runtime/doctor/checkup"
 )
 
-// fewPasses is how many passed checks in a row are printed one by one.
+// fewPasses is how many consecutive passed checks are printed individually.
 const fewPasses = 3
 
-// collapser prints rows, but of many checks in a row that have passed only their number: a
-// report is read for what has not.
+// collapser prints rows. Of many consecutive passed checks it prints only the number, so that failures stand
+// out.
 type collapser struct {
 	print  func(checkup.Row)
-	all    bool // print all
+	all    bool // print every row
 	passed []checkup.Row
 }
 
-// row takes the next row.
+// row prints or holds back the next row.
 func (c *collapser) row(r checkup.Row) {
 	switch {
 	case r.Kind == checkup.Pass && !c.all:
 		c.passed = append(c.passed, r)
-	case r.Kind == checkup.Now: // of the progress line: it comes between two checks
+	case r.Kind == checkup.Now: // for the progress line; it comes between two checks
 		c.print(r)
 	default:
 		c.flush()
@@ -30,7 +30,7 @@ func (c *collapser) row(r checkup.Row) {
 	}
 }
 
-// flush prints what is held back.
+// flush prints the rows held back.
 func (c *collapser) flush() {
 	passed := c.passed
 	c.passed = nil

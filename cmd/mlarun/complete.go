@@ -10,7 +10,7 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// complete continues a text as it is.
+// complete continues a text without a chat template.
 func (s *settings) complete(m *loaded, text string) error {
 	t, err := m.engine.Tokenizer()
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *settings) complete(m *loaded, text string) error {
 	return err
 }
 
-// write generates what follows a turn's prompt on stdout; thoughts go to a screen.
+// write generates the continuation of a turn's prompt on stdout. Thoughts go to a screen.
 func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer, what *turn.Turn, sc *screen) (engine.Result, *printer, error) {
 	rules, err := s.form.of(what)
 	if err != nil {
@@ -59,7 +59,7 @@ func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer,
 	} else {
 		res.FirstToken += restored
 	}
-	if m.engine.Bundle() != bundle { // its rows are not those of the file
+	if m.engine.Bundle() != bundle { // the rows in the file belong to another bundle
 		if s.kept, err = nil, errors.Join(err, s.kept.close()); s.promptCache != "" {
 			s.note("the prompt cache is left as it is\n")
 		}
@@ -72,7 +72,7 @@ func (s *settings) write(ctx context.Context, m *loaded, t *tokenizer.Tokenizer,
 	return res, out, s.explain(err, m.engine)
 }
 
-// sampler picks the tokens of a text.
+// sampler returns the sampler of a text.
 func (s *settings) sampler(t *tokenizer.Tokenizer, p sample.Params, what *turn.Turn, out *turn.Writer) (engine.Sampler, error) {
 	own, err := sample.New(p)
 	if err != nil {

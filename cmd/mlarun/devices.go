@@ -12,13 +12,13 @@ import (
 	"mla/runtime/engine/opening"
 )
 
-// openDevice opens the device that a command line asks for.
+// openDevice opens the device that a command line selects.
 type openDevice func(f *flags) (device.Device, error)
 
-// devices are the values of -device but auto.
+// devices are the values of -device other than auto.
 var devices = map[string]openDevice{"cpu": openCPU, "cuda": openCUDA, "metal": openMetal}
 
-// candidates are the devices that may run the model.
+// candidates returns the devices that may run the model.
 func (f *flags) candidates() ([]opening.Candidate, error) {
 	names := []string{f.device}
 	if f.device == autoDevice {
@@ -50,12 +50,12 @@ func cudaOptions(f *flags) cuda.Options { return cuda.Options{Library: f.cudaLib
 func openCUDA(f *flags) (device.Device, error) {
 	d, err := cuda.Open(cudaOptions(f))
 	if err != nil {
-		return nil, err // not a *cuda.Device that is nil
+		return nil, err // do not return a nil *cuda.Device as a device
 	}
 	return d, nil
 }
 
-// openCPU opens the CPU. Who names inner loops gets those alone.
+// openCPU opens the CPU. If the user names inner loops, only those are used.
 func openCPU(f *flags) (device.Device, error) {
 	if f.simd != "" {
 		return cpu.New(), nil
@@ -63,8 +63,8 @@ func openCPU(f *flags) (device.Device, error) {
 	return blas.CPU(), nil
 }
 
-// metalOptions are those that the flags ask for. Compiled libraries lie beside the
-// program unless -metallib says where.
+// metalOptions returns the options that the flags set. Compiled libraries are next to the program unless
+// -metallib says otherwise.
 func metalOptions(f *flags) metal.Options {
 	o := metal.Options{Library: f.metalLib, Replay: metal.Replay(f.replay), Compiled: f.metallib}
 	if exe, err := os.Executable(); err == nil && o.Compiled == "" {
@@ -78,7 +78,7 @@ func metalOptions(f *flags) metal.Options {
 func openMetal(f *flags) (device.Device, error) {
 	d, err := metal.Open(metalOptions(f))
 	if err != nil {
-		return nil, err // not a *metal.Device that is nil
+		return nil, err // do not return a nil *metal.Device as a device
 	}
 	return d, nil
 }

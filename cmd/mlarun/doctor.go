@@ -18,13 +18,13 @@ import (
 	"mla/runtime/system/child"
 )
 
-// errSick is the doctor's verdict where something is wrong; the report says what.
+// errSick is the doctor's verdict if a check has failed. The report names the check.
 var errSick = errors.New("the device does not work as it should; the report above says where")
 
-// leastReplays is how many replays make a comparison: the first two are compared with.
+// leastReplays is the least number of replays for a comparison: the first two are the reference.
 const leastReplays = 3
 
-// doctorFlags are those of the doctor.
+// doctorFlags are the flags of the doctor.
 type doctorFlags struct {
 	*flags
 	args    []string // the command line
@@ -36,12 +36,12 @@ type doctorFlags struct {
 	limit   time.Duration
 	report  string
 	verbose bool
-	stages  string // those that this process runs; "": it starts a process for each
+	stages  string // stages that this process runs; "": it starts one process per stage
 }
 
-// doctor examines a device in stages, each in a process of its own: what it can do,
-// its kernels against their Go references, and the speed of whole tokens; or it compares
-// many replays of a token with each other.
+// doctor examines a device in stages, each in its own process: its capabilities, its kernels against their Go
+// references, and the speed of whole tokens. Alternatively it compares many replays of a token with each
+// other.
 func doctor(e *env, args []string) (err error) {
 	out := &output.Writer{To: e.out}
 	own := *e
@@ -96,7 +96,7 @@ func newDoctorFlags(e *env, args []string) (*doctorFlags, error) {
 	return f, err
 }
 
-// check looks at what every stage would fail for.
+// check checks the conditions without which every stage would fail.
 func (f *doctorFlags) check() (err error) {
 	if f.model == "" {
 		return nil
@@ -108,7 +108,7 @@ func (f *doctorFlags) check() (err error) {
 	return file.Close()
 }
 
-// examine runs the stages, and prints and reports what comes of them.
+// examine runs the stages, prints their rows and writes the report.
 func (f *doctorFlags) examine() error {
 	ctx, stop := interruptible()
 	defer stop()
@@ -123,7 +123,7 @@ func (f *doctorFlags) examine() error {
 	}
 	kind := f.device
 	if kind == "auto" && (runtime.GOOS == "darwin" || f.metalLib != "") {
-		kind = "metal" // and its stages are known even if the first one crashes
+		kind = "metal" // the stages of Metal apply even if the first stage crashes
 	}
 	for i := range stages.All {
 		s := &stages.All[i]
@@ -149,8 +149,8 @@ func (f *doctorFlags) examine() error {
 	return f.verdict(ctx, r)
 }
 
-// commandLine is the doctor's, without the name of the user's folder: reports are sent
-// to strangers.
+// commandLine returns the doctor's command line without the name of the user's folder, as reports are sent to
+// strangers.
 func (f *doctorFlags) commandLine() string {
 	line := strings.Join(append([]string{"mlarun doctor"}, f.args...), " ")
 	if home, err := os.UserHomeDir(); err == nil && len(home) > 1 {
@@ -159,7 +159,7 @@ func (f *doctorFlags) commandLine() string {
 	return line
 }
 
-// whyNot says why no further stage is run, "" if one is.
+// whyNot returns why no further stage is run; "": one is.
 func (f *doctorFlags) whyNot(ctx context.Context, r *checkup.Report) string {
 	switch {
 	case ctx.Err() != nil:
@@ -170,14 +170,14 @@ func (f *doctorFlags) whyNot(ctx context.Context, r *checkup.Report) string {
 	return ""
 }
 
-// inChild runs a stage in a process of its own, on a kind of device.
+// inChild runs a stage on a kind of device in its own process.
 func (f *doctorFlags) inChild(ctx context.Context, s *stages.Stage, kind string) *checkup.Result {
 	fmt.Fprintf(f.env.out, "\n%s\n", s.Name)
 	bar := f.progress(s.Name)
 	defer bar.clear()
 	print := func(row checkup.Row) {
 		if row.Kind == checkup.Now {
-			if row.Name != s.Name { // the bar has it
+			if row.Name != s.Name { // the progress line shows the stage's own name already
 				bar.show(row.Name)
 			}
 			return
@@ -204,7 +204,7 @@ func (f *doctorFlags) inChild(ctx context.Context, s *stages.Stage, kind string)
 	return result
 }
 
-// save writes the report so far: what ends this machine, too, names its stage.
+// save writes the report so far, so that it names the running stage even if the whole machine crashes.
 func (f *doctorFlags) save(r *checkup.Report) error {
 	if f.report == "" {
 		return nil

@@ -9,9 +9,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// ready makes the kernels of one bundle ready: of the model file, of the shipped model,
-// or of the smallest model. used are the functions that the file needs, or all.
-// Without a bundle for this device l is nil.
+// ready prepares the kernels of one bundle: that of the model file, of the shipped model, or of the smallest
+// model. used holds the functions that the file needs, or all functions. l is nil if there is no bundle for
+// this device.
 func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, used []string, err error) {
 	if path, missing := x.flags.modelFile(); missing == nil {
 		c, err := x.needs(path)
@@ -38,7 +38,7 @@ func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, u
 	return l, done, b, used, err
 }
 
-// compile says how long that takes.
+// compile prepares the kernels and writes how long that takes.
 func (x *examination) compile() error {
 	start := time.Now()
 	l, done, b, used, err := x.ready()
@@ -62,7 +62,7 @@ func (x *examination) compile() error {
 	return nil
 }
 
-// pipelineLimits says what Metal's compiler leaves to every kernel.
+// pipelineLimits writes the limits that Metal's compiler sets for every kernel.
 func (x *examination) pipelineLimits() error {
 	l, done, b, used, err := x.ready()
 	if err != nil || l == nil {

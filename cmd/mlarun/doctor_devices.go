@@ -6,11 +6,10 @@ import (
 	"mla/runtime/doctor/patient"
 )
 
-// patients open the devices that can be examined.
+// patients holds the functions that open a device for examination, by kind.
 var patients = map[string]func(f *doctorFlags) (*patient.Patient, error){"auto": defaultPatient, "cpu": cpuPatient, "cuda": cudaPatient, "metal": metalPatient}
 
-// defaultPatient is an NVIDIA GPU where there is one, else the CPU. Where there is
-// Metal it is not asked.
+// defaultPatient is an NVIDIA GPU if there is one, else the CPU. It is not used where Metal exists.
 func defaultPatient(f *doctorFlags) (*patient.Patient, error) {
 	p, err := cudaPatient(f)
 	if cuda.Absent(err) {

@@ -13,9 +13,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// kernels compares those that the model file needs, or those of all bundles until time
-// is up: some of each bundle in turn, small models first, so that a short time, too, sees
-// kernels of each.
+// kernels compares the kernels that the model file needs. Without a model file it compares the kernels of all
+// bundles until the time is up, some of each bundle in turn, small models first, so that even a short time
+// covers kernels of each.
 func (x *examination) kernels() error {
 	k := &patient.Kernels{Writer: x.Writer, Patient: x.Patient}
 	if x.Asked.HasDeadline() {
@@ -39,7 +39,7 @@ func (x *examination) kernels() error {
 	return nil
 }
 
-// told says how many launches were checked, and how many the time was too short for.
+// told writes how many launches were checked, and how many were left for lack of time.
 func (x *examination) told(k *patient.Kernels, took time.Duration) {
 	all := k.Checked + k.Left
 	done := fmt.Sprintf("%d of %d launches", k.Checked, all)
@@ -55,15 +55,15 @@ func (x *examination) told(k *patient.Kernels, took time.Duration) {
 	x.Write(checkup.Note, "", "%s checked in %.1f s; -t gives more time", done, took.Seconds())
 }
 
-// found is a model file, and what runs it on the device.
+// found is a model file together with the bundle and the device that run it.
 type found struct {
 	file   *bind.Resolved
 	bundle *plan.Bundle
 	config device.Config // for up to -width rows
-	used   []string      // the kernel functions that the file then needs
+	used   []string      // the kernel functions that the file needs with this configuration
 }
 
-// chosen opens a model file and finds what runs it.
+// chosen opens a model file and finds the bundle that runs it.
 func (x *examination) chosen(model string) (c *found, err error) {
 	f := *x.flags.flags
 	f.model = model
@@ -88,7 +88,7 @@ func (x *examination) chosen(model string) (c *found, err error) {
 	return c, nil
 }
 
-// needs is chosen for whoever asks for the kernels alone: the file is closed.
+// needs is chosen for callers that only need the kernels: it closes the file.
 func (x *examination) needs(model string) (*found, error) {
 	c, err := x.chosen(model)
 	if err == nil {
@@ -97,7 +97,7 @@ func (x *examination) needs(model string) (*found, error) {
 	return c, err
 }
 
-// bundles are those for the device that the system can run, small models first.
+// bundles returns the bundles for the device that the system can run, small models first.
 func (x *examination) bundles() ([]*plan.Bundle, error) {
 	f := x.flags
 	all, err := f.finder().Of(f.bundle)

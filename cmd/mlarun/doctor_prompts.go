@@ -22,7 +22,7 @@ func (x *examination) prompts() error {
 	return x.beside(path, func(_ *found, s *trial.Subject) error { return s.Prompts() })
 }
 
-// beside opens a file for the device that is examined and for the CPU, and runs what compares them.
+// beside opens a file for the examined device and for the CPU, and calls run to compare them.
 func (x *examination) beside(path string, run func(*found, *trial.Subject) error) (err error) {
 	c, err := x.chosen(path)
 	if err != nil {
@@ -36,7 +36,7 @@ func (x *examination) beside(path string, run func(*found, *trial.Subject) error
 	return run(c, &trial.Subject{Writer: x.Writer, Model: c.file, Bundle: c.bundle, GPU: gpu, CPU: host, Config: c.config})
 }
 
-// both are the device that is examined, as a model wants it, and the CPU.
+// both returns the examined device, in the variant that a model needs, and the CPU.
 func (x *examination) both(c *found) (gpu, host device.Device, err error) {
 	f := x.flags.flags
 	gpu, err1 := f.env.devices[x.Patient.Kind](f)
@@ -48,13 +48,13 @@ func (x *examination) both(c *found) (gpu, host device.Device, err error) {
 	return gpu, host, err
 }
 
-// Of the model whose shapes are timed: the largest dense one that is part of the program.
+// The model whose shapes are timed: the largest dense model in the program.
 const (
 	shapesOf    = "youtu2b.yaml"
 	shapesQuant = "q4_0"
 )
 
-// shapes times tokens of a model without a file.
+// shapes times tokens of a model without weights.
 func (x *examination) shapes() error {
 	f := x.flags
 	list, err := f.finder().Of("")

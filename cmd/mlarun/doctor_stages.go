@@ -10,14 +10,14 @@ import (
 	"mla/runtime/doctor/stages"
 )
 
-// examination is what the process of a stage has.
+// examination is the state of a stage's process.
 type examination struct {
 	*stages.Examination
 	flags   *doctorFlags
-	counted time.Time // see count
+	counted time.Time // time of the last progress row, see count
 }
 
-// asked is what the command line asks of the doctor.
+// asked returns the requests of the command line.
 func (f *doctorFlags) asked() *stages.Asked {
 	return &stages.Asked{
 		Replay: metal.Replay(f.replay), Model: f.model != "", Tokens: f.tokens, TokensGiven: f.given("n"), TimeGiven: f.given("t"),
@@ -25,7 +25,7 @@ func (f *doctorFlags) asked() *stages.Asked {
 	}
 }
 
-// runStages runs stages in this process, and writes rows.
+// runStages runs stages in this process, and writes their rows.
 func (f *doctorFlags) runStages(names []string) error {
 	if err := f.local(); err != nil {
 		return err
@@ -43,13 +43,13 @@ func (f *doctorFlags) runStages(names []string) error {
 	return x.Err()
 }
 
-// patient opens the device that is examined.
+// patient opens the device under examination.
 func (f *doctorFlags) patient(replay metal.Replay) (*patient.Patient, error) {
 	f.replay = string(replay)
 	return patients[f.device](f)
 }
 
-// program is what runs the stages that need a model file.
+// program returns the functions of the stages that need a model file.
 func (x *examination) program() map[string]func() error {
 	list := map[string]func() error{
 		stages.Compile: x.compile, stages.PipelineLimits: x.pipelineLimits, stages.Kernels: x.kernels,

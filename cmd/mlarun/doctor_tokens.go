@@ -14,19 +14,19 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// shippedModel is where a checkout has the small model.
+// shippedModel is the path of the small model in a checkout.
 const shippedModel = "testdata/tinyglm.gguf"
 
-// idle is how long the device has nothing to do before the time of one more token is
-// taken: longer than systems wait until they let memory go.
+// idle is how long the device rests before one more token is timed: longer than systems wait before they
+// release memory.
 const idle = 3 * time.Second
 
-// sameTokens is how many tokens of the CPU device are compared. Later ones may differ
-// where two logits are as good as equal: sums are made in another order.
+// sameTokens is how many tokens are compared with the CPU device's. Later tokens may differ where two logits
+// are almost equal, as sums are computed in another order.
 const sameTokens = 16
 
-// modelFile is the model of -model, or the shipped one where there is a checkout: in
-// the working folder, around it, or around the program.
+// modelFile returns the model of -model, or the shipped model if there is a checkout: in or above the working
+// folder, or above the program.
 func (f *doctorFlags) modelFile() (string, error) {
 	if f.model != "" {
 		return f.model, nil
@@ -54,7 +54,7 @@ func (f *doctorFlags) modelFile() (string, error) {
 	return "", fmt.Errorf("there is no model: -model FILE names one; a checkout has %s", shippedModel)
 }
 
-// tokens generates some with a model, and measures.
+// tokens generates tokens with a model, and measures speed and memory.
 func (x *examination) tokens() (err error) {
 	path, err := x.flags.modelFile()
 	if err != nil {
@@ -92,13 +92,13 @@ func (x *examination) tokens() (err error) {
 	return x.likeCPU(f, ids)
 }
 
-// beginning is what a model's text begins with. Any token will do.
+// beginning returns the first tokens of a model's text. Any token will do.
 func beginning(m *loaded) []int32 {
 	vocab := int32(m.engine.Bundle().Model.VocabSize)
 	return []int32{1 % vocab, 8 % vocab}
 }
 
-// generate makes the tokens, most likely ones, and writes the speed.
+// generate generates the most likely tokens, and writes the speed.
 func (x *examination) generate(m *loaded) ([]int32, error) {
 	n := min(x.flags.tokens, m.Context()-len(beginning(m)))
 	x.Write(checkup.Now, fmt.Sprintf("%d tokens", n), "")
@@ -119,7 +119,7 @@ func (x *examination) generate(m *loaded) ([]int32, error) {
 	return res.Tokens, nil
 }
 
-// likely continues a text with the most likely tokens.
+// likely continues a text with the n most likely tokens.
 func (l *loaded) likely(text []int32, n int) (engine.Result, error) {
 	sampler, err := sample.New(sample.Off())
 	if err != nil {
@@ -128,7 +128,7 @@ func (l *loaded) likely(text []int32, n int) (engine.Result, error) {
 	return l.Generate(context.Background(), engine.Request{Prompt: text, Max: n, Sampler: sampler, Ahead: l.flags.ahead}, func(int32) bool { return true })
 }
 
-// memory writes what the model takes, and what this process has taken.
+// memory writes the memory that the model needs, and the memory that this process has used.
 func (x *examination) memory(m *loaded) error {
 	cfg, err := m.flags.configFor(m.engine, capacity{context: m.Context()})
 	if err != nil {
@@ -142,8 +142,8 @@ func (x *examination) memory(m *loaded) error {
 	return nil
 }
 
-// idle compares a token after a pause with one right after another, and looks what
-// the process does in the pause.
+// idle compares the time of a token after a pause with that of a token without a pause, and measures the
+// process's processor time during the pause.
 func (x *examination) idle(m *loaded, ids []int32) error {
 	if len(ids) == 0 || m.Context()-len(m.Tokens()) < 3 {
 		return nil
@@ -169,8 +169,8 @@ func (x *examination) idle(m *loaded, ids []int32) error {
 	return nil
 }
 
-// likeCPU wants the first tokens to be the CPU device's. With half activations, which
-// the CPU device rounds elsewhere, a difference is told and is no failure.
+// likeCPU requires that the first tokens equal the CPU device's. With half activations, which the CPU device
+// rounds at other places, a difference is written but is not a failure.
 func (x *examination) likeCPU(f flags, ids []int32) (err error) {
 	x.Write(checkup.Now, "the same tokens on the CPU", "")
 	f.device = "cpu"

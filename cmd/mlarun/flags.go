@@ -17,20 +17,19 @@ import (
 	"mla/runtime/plan"
 )
 
-// usageError says that the command line is wrong. It does not list all flags, which
-// would hide the reason.
+// usageError is an error of the command line. It does not list all flags, which would hide the reason.
 type usageError struct{ reason, usage, help string }
 
 func (e *usageError) Error() string { return e.reason }
 
 func (e *usageError) print(w io.Writer) { fmt.Fprintf(w, "Usage: %s\n%s\n", e.usage, e.help) }
 
-// flags is a command's flag set with the flags that all commands share.
+// flags is a command's flag set, with the flags that all commands share.
 type flags struct {
 	*flag.FlagSet
 	env      *env
-	args     string // of the command, in a line
-	after    string // the end of its help
+	args     string // the command's arguments, in one line
+	after    string // the end of the command's help
 	model    string
 	pre      string
 	bundle   string
@@ -44,28 +43,28 @@ type flags struct {
 	simd     string
 	kv       string
 	ahead    int
-	least    int // tokens of context
+	least    int // the least context, in tokens
 	width    int
-	alone    bool    // every row by itself
-	cacheRAM float64 // MiB; below 0: the default
+	alone    bool    // one row at a time
+	cacheRAM float64 // MiB; negative: the default
 	force    bool
 	quiet    bool
 	draft    opening.Drafting
-	ignored  []string          // notes about flags of other programs
-	named    map[string]string // the flags' other names, and what they stand for
-	log      *slog.Logger      // gets what would be a note, where there are none; may be nil
-	looking  bool              // at files alone, so that no bundle is made
-	keptOnly bool              // no GPU is tried; only verdicts that are kept count
-	exact    bool              // activations are floats on a GPU too, unless -act or -bundle ask for halves
-	inHost   bool              // the model is to run in the host's memory
-	found    *bundles.Finder   // made when it is first needed
+	ignored  []string          // notes about ignored flags of other programs
+	named    map[string]string // alternative names of flags, and the flags' own names
+	log      *slog.Logger      // receives notes if the command prints none; may be nil
+	looking  bool              // only files are inspected, so no bundle is made
+	keptOnly bool              // no GPU is tried; only kept verdicts count
+	exact    bool              // activations are floats on a GPU too, unless -act or -bundle selects halves
+	inHost   bool              // the model must run in the host's memory
+	found    *bundles.Finder   // created at the first use
 }
 
-// newFlags makes the flag set of a command with some arguments; -h prints more lines
-// about them.
+// newFlags returns the flag set of a command. args describes its arguments in a line, and -h prints the lines
+// of more after it.
 func newFlags(e *env, command, args string, more ...string) *flags {
 	f := &flags{FlagSet: flag.NewFlagSet(command, flag.ContinueOnError), env: e, args: args}
-	f.SetOutput(io.Discard) // main prints the error and the usage
+	f.SetOutput(io.Discard) // main prints errors and usage
 	f.Usage = func() {
 		fmt.Fprintln(f.Output(), "Usage:", command, args)
 		for _, line := range more {
@@ -101,12 +100,13 @@ func (f *flags) running() *flags {
 	return f
 }
 
-// defaultCacheRAM stands for what the engine takes by itself.
+// defaultCacheRAM selects the engine's default.
 const defaultCacheRAM = -1
 
 const usualAct = "f16 on a GPU and f32 on the CPU"
 
-// comparing makes a command one whose numbers are compared with others: its activations are floats.
+// comparing marks a command whose results are compared with those of other programs: its activations are
+// floats.
 func (f *flags) comparing() *flags {
 	f.exact = true
 	act := f.Lookup("act")
@@ -114,7 +114,7 @@ func (f *flags) comparing() *flags {
 	return f
 }
 
-// defaultAhead hides the host's share of a token, and still lets text appear
+// defaultAhead is large enough to hide the host's share of a token, and small enough for text to appear
 // smoothly.
 const defaultAhead = 4
 
@@ -122,7 +122,7 @@ func deviceNames(e *env) string {
 	return strings.Join(append([]string{autoDevice}, slices.Sorted(maps.Keys(e.devices))...), " or ")
 }
 
-// parse reads a command line; flags and other arguments may be mixed.
+// parse parses a command line, on which flags and other arguments may be mixed.
 func (f *flags) parse(args []string) (rest []string, err error) {
 	f.addAliases()
 	if f.env.declared != nil {
@@ -159,8 +159,7 @@ func (f *flags) parse(args []string) (rest []string, err error) {
 	}
 }
 
-// parseAll is parse for commands whose only argument without a dash is "-",
-// which stands for stdin.
+// parseAll is parse for commands whose only argument without a flag is "-", which stands for stdin.
 func (f *flags) parseAll(args []string) (stdin bool, err error) {
 	rest, err := f.parse(args)
 	if err != nil {
@@ -178,15 +177,15 @@ func (f *flags) parseAll(args []string) (stdin bool, err error) {
 	return stdin, nil
 }
 
-// wrong is an error in the use of the command.
+// wrong returns an error about the use of the command.
 func (f *flags) wrong(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...), f.Name() + " " + f.args, f.Name() + " -h lists the flags."}
 }
 
-// actInt8 is what -act calls inputs of mat-vecs that are rounded to bytes.
+// actInt8 is the value of -act for mat-vec inputs that are rounded to bytes.
 const actInt8 = "q8"
 
-// bundleAct is the type of a bundle's activations that -act asks for.
+// bundleAct returns the type of a bundle's activations that -act selects.
 func (f *flags) bundleAct() string {
 	if f.act == actInt8 {
 		return plan.ActNames[plan.ElemF32]
@@ -194,7 +193,7 @@ func (f *flags) bundleAct() string {
 	return f.act
 }
 
-// actOf is what -act calls the activations of a bundle that runs.
+// actOf returns the value of -act for the running bundle.
 func (f *flags) actOf(b *plan.Bundle) string {
 	if f.act == actInt8 {
 		return actInt8
@@ -202,7 +201,7 @@ func (f *flags) actOf(b *plan.Bundle) string {
 	return b.Act()
 }
 
-// kindOf says in words what a bundle that runs is among those of its spec.
+// kindOf describes the running bundle among the bundles of its spec.
 func (f *flags) kindOf(b *plan.Bundle) string {
 	if f.act == actInt8 {
 		return b.Kind() + ", rounded to bytes for products"
@@ -210,12 +209,12 @@ func (f *flags) kindOf(b *plan.Bundle) string {
 	return b.Kind()
 }
 
-// contextFlag adds -c to a command that else takes as much as its tokens need.
+// contextFlag adds -c to a command whose context is otherwise as long as its tokens need.
 func (f *flags) contextFlag() {
 	f.IntVar(&f.least, "c", 0, "`tokens` of context at least (default: as many as are run); the rotary factors of MiniCPM3 follow it")
 }
 
-// config is what a session of the given context is made for.
+// config returns the configuration of a session with the given context.
 func (f *flags) config(context int) (device.Config, error) {
 	cfg := device.Config{Context: context, Threads: f.threads}
 	var err error

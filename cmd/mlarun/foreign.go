@@ -8,28 +8,28 @@ import (
 	"mla/runtime/system/nearest"
 )
 
-// foreign is a flag that other programs have and this one does not.
+// foreign is a flag of other programs that this program does not have.
 type foreign struct {
 	names string // separated by spaces
-	value value  // what stands after it on a command line
-	// why says what is done here in its place.
+	value value  // whether a value follows the flag on a command line
+	// why describes this program's behaviour instead.
 	why string
 }
 
-// value says what stands after a flag.
+// value says whether a value follows a flag.
 type value int
 
 const (
 	none     value = iota
 	one            // always a value
-	optional       // one of choices, or nothing
+	optional       // one of choices, or no value
 )
 
-// choices are the values that stand after a flag that may also have none.
+// choices are the values of flags whose value is optional.
 var choices = []string{"on", "off", "auto", "true", "false", "0", "1"}
 
-// ignored are flags of llama.cpp that change no text here: they are accepted, and a note says why
-// nothing follows from them.
+// ignored are flags of llama.cpp that do not change the text. They are accepted, and a note says why they
+// have no effect.
 var ignored = []foreign{
 	{"ngl gpu-layers n-gpu-layers", one, "a model runs on one device, all of it: -device"},
 	{"sm split-mode ts tensor-split mg main-gpu", one, "a model runs on one device"},
@@ -51,7 +51,7 @@ var ignored = []foreign{
 	{"threads-http", one, "the server needs no such number"},
 }
 
-// refused are flags of llama.cpp that would change the text, or ask for what is not there.
+// refused are flags of llama.cpp that would change the text, or that need an unsupported feature.
 var refused = []foreign{
 	{"e escape", none, "a shell's $'…\\n' writes line breaks, and so does -f FILE"},
 	{"i interactive i-first interactive-first", none, "-chat talks"},
@@ -65,13 +65,13 @@ var refused = []foreign{
 	{"embedding embeddings rerank reranking pooling", none, "this program writes text and makes no embeddings"},
 }
 
-// undefined is the name of the flag that an error of parsing says is not defined.
+// undefined returns the name of the undefined flag that a parsing error reports.
 func undefined(err error) (name string, ok bool) {
 	name, ok = strings.CutPrefix(err.Error(), "flag provided but not defined: -")
 	return strings.TrimLeft(name, "-"), ok
 }
 
-// byName is the flag of a table with a name.
+// byName looks up a flag of a table.
 func byName(table []foreign, name string) (foreign, bool) {
 	i := slices.IndexFunc(table, func(o foreign) bool { return slices.Contains(strings.Fields(o.names), name) })
 	if i < 0 {
@@ -80,8 +80,8 @@ func byName(table []foreign, name string) (foreign, bool) {
 	return table[i], true
 }
 
-// skip passes over a flag that is ignored, after which args stand on the command line. rest is what
-// is left of them.
+// skip skips an ignored flag, which last holds as it was given. args are the arguments that follow the flag,
+// and rest the arguments after the flag's value.
 func (f *flags) skip(err error, last string, args []string) (rest []string, ok bool) {
 	name, ok := undefined(err)
 	if !ok {
@@ -92,7 +92,7 @@ func (f *flags) skip(err error, last string, args []string) (rest []string, ok b
 		return nil, false
 	}
 	f.ignored = append(f.ignored, "-"+name+" is ignored: "+o.why)
-	joined := strings.Contains(last, "=") // -name=value
+	joined := strings.Contains(last, "=") // the form -name=value
 	switch {
 	case joined || len(args) == 0 || o.value == none:
 	case o.value == one, slices.Contains(choices, args[0]):
@@ -101,7 +101,7 @@ func (f *flags) skip(err error, last string, args []string) (rest []string, ok b
 	return args, true
 }
 
-// unknown explains an error about a flag that is not defined.
+// unknown explains an error about an undefined flag.
 func (f *flags) unknown(err error) string {
 	name, ok := undefined(err)
 	if !ok {

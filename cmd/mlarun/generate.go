@@ -30,10 +30,10 @@ type settings struct {
 	parallel int
 	system   string
 	chat     bool
-	raw      bool // the text is continued as it is
+	raw      bool // continue the text without a chat template
 	think    string
 	thinks   thinking
-	template string // file
+	template string // path of a file
 	history  string
 	special  bool
 	verbose  bool
@@ -70,7 +70,7 @@ func newSettings(e *env) *settings {
 	return s
 }
 
-// generate continues a text, answers a message or chats.
+// generate continues a text, answers a message or starts a chat.
 func generate(e *env, args []string) (err error) {
 	s := newSettings(e)
 	rest, err := s.parse(args)
@@ -128,8 +128,8 @@ func generate(e *env, args []string) (err error) {
 	return c.once(text)
 }
 
-// takesMessages says whether a text is a message: it is where there is a chat template and
-// nobody asks for a plain continuation. Answers have no limit of tokens unless -n gives one.
+// takesMessages says whether a text is a message: it is if there is a chat template and the user does not ask
+// for a plain continuation. Answers have no limit of tokens unless -n sets one.
 func (s *settings) takesMessages(eng *engine.Engine) (bool, error) {
 	messages := s.chat || s.system != "" || s.template != ""
 	if !messages && !s.raw && !s.special {
@@ -145,13 +145,13 @@ func (s *settings) takesMessages(eng *engine.Engine) (bool, error) {
 	return messages, nil
 }
 
-// formatted tells whether the spec of a bundle names a chat format, where the file has no template.
+// formatted says whether the spec of a bundle names a chat format, for files without a template.
 func formatted(eng *engine.Engine, t *tokenizer.Tokenizer) bool {
 	r, err := chatFormat(eng, t, "")
 	return err == nil && hasFormat(r) == nil
 }
 
-// describe prints what -v adds before the first token.
+// describe prints the details of -v before the first token.
 func (s *settings) describe(m *loaded) error {
 	if !s.verbose {
 		return nil
@@ -167,7 +167,7 @@ func (s *settings) describe(m *loaded) error {
 	return err
 }
 
-// positional reads the arguments without a dash.
+// positional reads the arguments that are not flags.
 func (s *settings) positional(rest []string) (stdin bool, err error) {
 	for _, arg := range rest {
 		if arg != "-" {
@@ -181,7 +181,7 @@ func (s *settings) positional(rest []string) (stdin bool, err error) {
 	return stdin, nil
 }
 
-// check looks at the flags together and makes a chat the default on a terminal.
+// check checks the combination of flags. On a terminal the default is a chat.
 func (s *settings) check(text bool) error {
 	_, interactive := terminal(s.env.in)
 	switch {
@@ -217,7 +217,7 @@ func (s *settings) check(text bool) error {
 	if err := s.sampling.check(s.flags); err != nil || s.promptCache == "" {
 		return err
 	}
-	return promptcache.Check(s.promptCache) // before a long prompt
+	return promptcache.Check(s.promptCache) // fail before a long prompt is run
 }
 
 // once answers a single message.
@@ -230,8 +230,8 @@ func (c *conversation) once(text string) error {
 	return err
 }
 
-// finish ends the output and prints the timings, if anything was generated. An answer ends
-// with a line break; a text that is continued stays as it is unless it goes to a terminal.
+// finish ends the output and prints the timings if anything was generated. An answer ends with a line break.
+// A continued text ends as it is, unless it goes to a terminal.
 func (s *settings) finish(m *loaded, res engine.Result, answer bool) {
 	if res.Reason == "" || res.Reason == engine.ReasonError {
 		return
@@ -248,7 +248,7 @@ func (s *settings) finish(m *loaded, res engine.Result, answer bool) {
 	s.note("\n%s\n", strings.Join(parts, " · "))
 }
 
-// timings say how long an answer took, and how many drafted tokens were right.
+// timings describes how long an answer took, and how many drafted tokens were accepted.
 func (s *settings) timings(res engine.Result) []string {
 	prompt := fmt.Sprintf("prompt %s%s", counted(res.Prompt.Tokens, "token"), perSecond(res.Prompt))
 	if res.Reused > 0 {
@@ -273,7 +273,7 @@ func (s *settings) timings(res engine.Result) []string {
 	return parts
 }
 
-// counted is a number of things.
+// counted returns a number and a noun, with a plural s where needed.
 func counted(n int, thing string) string {
 	if n != 1 {
 		thing += "s"
@@ -281,8 +281,8 @@ func counted(n int, thing string) string {
 	return fmt.Sprintf("%d %s", n, thing)
 }
 
-// perSecond is a speed, written after a number of tokens, unless none was run: the first token
-// that is generated follows from the prompt's logits.
+// perSecond returns a speed to be written after a number of tokens. It is "" if no token was run: the first
+// generated token follows from the prompt's logits.
 func perSecond(t engine.Timing) string {
 	if t.Tokens == 0 {
 		return ""
@@ -290,7 +290,7 @@ func perSecond(t engine.Timing) string {
 	return fmt.Sprintf(", %.2f tok/s", t.PerSecond())
 }
 
-// seconds writes a time to wait, which may be very short.
+// seconds formats a waiting time, which may be very short.
 func seconds(d time.Duration) string {
 	if d < time.Second {
 		return fmt.Sprintf("%.1f ms", d.Seconds()*1e3)
@@ -298,17 +298,17 @@ func seconds(d time.Duration) string {
 	return fmt.Sprintf("%.2f s", d.Seconds())
 }
 
-// shares splits the time of a token into the GPU's and the rest: the host's, and
-// what passes between the two.
+// shares splits the time of a token into the GPU's share and the rest: the host's share and the transfers
+// between the two.
 func shares(t engine.Timing) string {
 	perToken := func(d time.Duration) float64 { return d.Seconds() * 1e3 / float64(max(t.Tokens, 1)) }
 	return fmt.Sprintf("GPU %.3f ms, host %.3f ms", perToken(t.GPU), perToken(max(t.Elapsed-t.GPU, 0)))
 }
 
-// answerCapacity is how many tokens are kept free for an answer that has no limit.
+// answerCapacity is how many tokens are kept free for an answer without a limit.
 const answerCapacity = 512
 
-// explain adds to an error what can be done about it.
+// explain adds the remedies to an error.
 func (s *settings) explain(err error, e *engine.Engine) error {
 	var full *engine.ContextError
 	var mute *engine.NoTokenError
@@ -328,7 +328,7 @@ func (s *settings) explain(err error, e *engine.Engine) error {
 	}
 }
 
-// printVersion says which program this is, and which bundles it has, with their hashes.
+// printVersion prints the program's version, and its bundles with their hashes.
 func printVersion(e *env) error {
 	text := buildinfo.Line("mlarun") + "\nbundles:\n"
 	for _, b := range e.bundles {

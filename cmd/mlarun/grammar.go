@@ -14,7 +14,7 @@ import (
 	"mla/runtime/text/guided"
 )
 
-// form holds the flags that say what grammar the text follows.
+// form holds the flags that select the grammar of the text.
 type form struct{ grammar, schema string }
 
 func newForm(f *flags) *form {
@@ -26,16 +26,16 @@ func newForm(f *flags) *form {
 
 func (o *form) given() bool { return o.grammar != "" || o.schema != "" }
 
-// maxRules is the size of the longest file with a grammar or a schema, in bytes.
+// maxRules is the greatest size of a file with a grammar or a schema, in bytes.
 const maxRules = 4 << 20
 
-// inline tells whether the value of a flag is a grammar or a schema itself: no file's name
-// begins with a brace, or has a rule's sign in it.
+// inline says whether the value of a flag is a grammar or a schema itself: names of files do not begin with a
+// brace and do not contain "::=".
 func inline(value string) bool {
 	return strings.HasPrefix(strings.TrimSpace(value), "{") || strings.Contains(value, "::=")
 }
 
-// text is the grammar or the schema, and what errors call it.
+// text returns the grammar or the schema, and its name for errors.
 func (o *form) text() (text []byte, name string, err error) {
 	value, name := o.grammar, "-grammar"
 	if value == "" {
@@ -48,7 +48,7 @@ func (o *form) text() (text []byte, name string, err error) {
 	return text, value, err
 }
 
-// rules reads the grammar or the schema.
+// rules parses the grammar or the schema.
 func (o *form) rules() (*grammar.Grammar, error) {
 	text, name, err := o.text()
 	if err != nil {
@@ -57,7 +57,7 @@ func (o *form) rules() (*grammar.Grammar, error) {
 	var g *grammar.Grammar
 	if o.grammar != "" {
 		if g, err = grammar.ParseGBNF(string(text)); err != nil {
-			return nil, fmt.Errorf("%s:%w", name, err) // which begins with line and column
+			return nil, fmt.Errorf("%s:%w", name, err) // the error begins with line and column
 		}
 		return g, nil
 	}
@@ -67,7 +67,7 @@ func (o *form) rules() (*grammar.Grammar, error) {
 	return g, nil
 }
 
-// of are the rules of turns like t.
+// of returns the rules for turns like t.
 func (o *form) of(t *turn.Turn) (guided.Rules, error) {
 	if !o.given() {
 		return guided.Rules{}, nil
@@ -79,7 +79,7 @@ func (o *form) of(t *turn.Turn) (guided.Rules, error) {
 	return t.Rules(context.Background(), g)
 }
 
-// noToken is why a text could not go on.
+// noToken returns why a text could not continue.
 func noToken(w *turn.Writer, err error) error {
 	var none *engine.NoTokenError
 	if errors.As(err, &none) {

@@ -12,9 +12,8 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// greedy prints the ids of the most likely continuation in one line; of several lists
-// of tokens, which it continues together, a line each. It does not stop at tokens that
-// end a text.
+// greedy prints the ids of the most likely continuation in one line. Several lists of tokens are continued
+// together, and each gets a line. Tokens that end a text do not stop it.
 func greedy(e *env, args []string) (err error) {
 	f := newFlags(e, "mlarun greedy", "-model F -tokens 3,40,200 [-tokens 3,7 ...] [-n 16] [flags]").running().comparing()
 	var lists [][]int32
@@ -57,7 +56,7 @@ func greedy(e *env, args []string) (err error) {
 	return nil
 }
 
-// greedyOne continues the only list.
+// greedyOne continues a single list.
 func (f *flags) greedyOne(ctx context.Context, lists [][]int32, n int) (results [][]int32, err error) {
 	m, err := f.load(func(int) int { return max(len(lists[0])+max(n-1, 0), f.least) })
 	if err != nil {

@@ -33,7 +33,7 @@ func (f *flags) printFlags(w io.Writer) {
 	}
 }
 
-// option is the row of a flag.
+// option returns the row of a flag in options.
 func (f *flags) option(fl *flag.Flag) *option {
 	if o := optionOf(f.Name(), fl.Name); o != nil {
 		return o
@@ -41,7 +41,7 @@ func (f *flags) option(fl *flag.Flag) *option {
 	return &option{name: fl.Name, group: groupOther}
 }
 
-// describeFlag is a line with the names of a flag, and what it does below.
+// describeFlag returns a line with the names of a flag, and its usage below.
 func (f *flags) describeFlag(fl *flag.Flag, o *option) string {
 	value, text := flag.UnquoteUsage(fl)
 	line := "  -" + fl.Name
@@ -64,7 +64,7 @@ func (f *flags) describeFlag(fl *flag.Flag, o *option) string {
 	return line + "\n" + output.Wrapped(output.Width, text, "      ")
 }
 
-// broken breaks the lines of a text that are wider than a terminal, between words.
+// broken breaks lines that are wider than a terminal between words.
 func broken(text string, columns int) string {
 	var out strings.Builder
 	for line := range strings.Lines(text) {

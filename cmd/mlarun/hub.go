@@ -11,7 +11,7 @@ import (
 	"mla/runtime/load/hub"
 )
 
-// hubFlag adds -hf, which stands for -model with a model of the hub.
+// hubFlag adds -hf, which is -model with a model of the hub.
 func (f *flags) hubFlag() {
 	f.Func("hf", "model `user/repo[:QUANT]` of the Hugging Face hub, or the address of its page, in place of -model: from its cache, or loaded once, if it can run here (HF_HOME, HF_TOKEN, HF_ENDPOINT, HF_HUB_OFFLINE=1 as the hub's own tools)", func(text string) error {
 		r, err := hub.Parse(text)
@@ -43,8 +43,8 @@ func (f *flags) preFlag() {
 	})
 }
 
-// local makes f.model a path: that in the hub's cache if it names a model of the hub,
-// which is loaded if the cache lacks it.
+// local replaces f.model by a path if it names a model of the hub: the path in the hub's cache. The model is
+// downloaded if the cache does not have it.
 func (f *flags) local() error {
 	r, ok, err := hub.Named(f.model)
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *flags) local() error {
 	return err
 }
 
-// look refuses a model of the hub, before it is loaded, that would be refused afterwards.
+// look refuses a model of the hub before its download if it would be refused afterwards.
 func (f *flags) look(header *gguf.File, bytes int64) error {
 	if f.pre != "" {
 		header.Set(gguf.PreKey, gguf.String(f.pre))
@@ -70,7 +70,7 @@ func (f *flags) look(header *gguf.File, bytes int64) error {
 	return nil
 }
 
-// fetch brings a model of the hub into its cache.
+// fetch downloads a model of the hub into the cache.
 func (f *flags) fetch(r hub.Ref) (string, error) {
 	client, err := hub.FromEnv(os.Getenv)
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// inspect prints what a file has and which bundle runs it.
+// inspect prints the contents of a file's header and the bundle that runs it.
 func inspect(e *env, args []string) (err error) {
 	f := newFlags(e, "mlarun inspect", "F [-bundle NAME]")
 	f.StringVar(&f.bundle, "bundle", "", "list what does not fit the bundle of this `name`, or those of a bundle file")
@@ -75,13 +75,13 @@ func shortened(s string) string {
 
 var blockName = regexp.MustCompile(`^blk\.(\d+)\.`)
 
-// group is a tensor with its like in the other layers.
+// group is a tensor and its counterparts in the other layers.
 type group struct {
 	name, role string
 	kinds      []kind
 }
 
-// kind is a shape and type, and the layers that have it.
+// kind is a shape and type, with the layers that have it.
 type kind struct {
 	what   string
 	layers []int
@@ -138,7 +138,7 @@ func roleNames(bundles []*plan.Bundle) map[string]string {
 	return roles
 }
 
-// ranges writes layers as "layers 0-3,6", and nothing for none.
+// ranges formats layers as "layers 0-3,6"; "" for no layers.
 func ranges(layers []int) string {
 	if len(layers) == 0 {
 		return ""
@@ -163,11 +163,10 @@ func ranges(layers []int) string {
 	return "layers " + strings.Join(parts, ",")
 }
 
-// printFit says which bundles fit. If none does, or one was asked for, it lists
-// what does not.
+// printFit prints which bundles fit. If none does, or the requested one does not, it lists the differences.
 func (f *flags) printFit(w io.Writer, file *bind.Resolved, bundles []*plan.Bundle) error {
 	fmt.Fprint(w, "\nBundles\n")
-	// Of a file without the parameters of such a model, no bundle can be made.
+	// No bundle can be made for a file without the parameters of an MLA model.
 	if err := file.Runnable(); err != nil {
 		fmt.Fprintf(w, "  none can fit: %v\n", err)
 		return nil
@@ -210,9 +209,8 @@ func (f *flags) printFit(w io.Writer, file *bind.Resolved, bundles []*plan.Bundl
 	return err
 }
 
-// chosen says which bundle mlarun uses, and with which flag: the one that was asked
-// for, or one of each kind of activations that there is, and what devices use of the
-// classes that have bundles of their own.
+// chosen returns which bundles mlarun uses, and the flag for each: the requested one, or one for each kind of
+// activations, and those for the classes of devices that have their own bundles.
 func (f *flags) chosen(file *bind.Resolved) (string, error) {
 	if asked := f.bundle; asked != "" {
 		b, err := f.finder().Choose(file.File.Path, file, bind.Wish{Bundle: asked})

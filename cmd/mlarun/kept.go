@@ -12,13 +12,13 @@ import (
 
 // keptModel is a line of `mlarun list`.
 type keptModel struct {
-	Name     string    `json:"name"` // what -hf takes
+	Name     string    `json:"name"` // the value for -hf
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
 	Path     string    `json:"path"`
 }
 
-// listModels prints the models of the hub that the cache has.
+// listModels prints the models of the hub in the cache.
 func listModels(e *env, args []string) error {
 	f := newFlags(e, "mlarun list", "[-o text|json]")
 	format := f.String("o", "text", "output `format`: text or json")
@@ -57,7 +57,7 @@ func listModels(e *env, args []string) error {
 	return w.Flush()
 }
 
-// removeModels takes models of the hub out of the cache.
+// removeModels removes models of the hub from the cache.
 func removeModels(e *env, args []string) error {
 	f := newFlags(e, "mlarun rm", "USER/REPO[:QUANT] ...")
 	rest, err := f.parse(args)

@@ -10,28 +10,27 @@ import (
 	"mla/runtime/device"
 )
 
-// leastProfile is how long one measurement of a kind of stage lasts at least: long
-// against the resolution of a GPU's clock, 0.5 µs.
+// leastProfile is the least duration of a measurement of a kind of stage: long compared with the resolution
+// of a GPU's clock, 0.5 µs.
 const leastProfile = 5 * time.Millisecond
 
-// stageSpeed is what was measured of one kind of stage: the dispatches between two
-// barriers of a token.
+// stageSpeed is the measurement of one kind of stage: the dispatches between two barriers of a token.
 type stageSpeed struct {
 	Act       string  `json:"act"`       // activations: f32, f16 or q8
-	Depth     int     `json:"depth"`     // tokens in the context before
+	Depth     int     `json:"depth"`     // tokens already in the context
 	Width     int     `json:"width"`     // rows of a replay
-	Functions string  `json:"functions"` // that run side by side
-	Count     int     `json:"count"`     // in a replay
-	Micros    float64 `json:"us"`        // of one, with the gap to the next
-	Bytes     int64   `json:"bytes"`     // that one reads and writes
+	Functions string  `json:"functions"` // functions that run side by side
+	Count     int     `json:"count"`     // occurrences in a replay
+	Micros    float64 `json:"us"`        // time of one, including the gap to the next
+	Bytes     int64   `json:"bytes"`     // bytes that one reads and writes
 	GBs       float64 `json:"gb_s"`
-	Fraction  float64 `json:"fraction"` // of the bandwidth of a copy
-	TFlops    float64 `json:"tflop_s"`  // of its products
+	Fraction  float64 `json:"fraction"` // fraction of the bandwidth of a copy
+	TFlops    float64 `json:"tflop_s"`  // speed of the products
 	setup
 }
 
-// benchKernels measures every kind of stage at every depth and prints them, those
-// that make least of the memory first.
+// benchKernels measures every kind of stage at every depth. It prints those first that use the least of the
+// memory bandwidth.
 func (l *loaded) benchKernels(e *env, depths []int, format string) error {
 	p, err := l.model.Profiler()
 	if err != nil {
@@ -69,7 +68,7 @@ var kernelFormats = map[string]func(w io.Writer, setup string, list []stageSpeed
 	"md": writeKernelsMarkdown, "json": writeJSON[stageSpeed], "jsonl": writeJSONLines[stageSpeed], "csv": writeCSV[stageSpeed],
 }
 
-// writeKernelsMarkdown has a table for every depth, with sums over a replay below.
+// writeKernelsMarkdown writes a table for every depth, with sums over a replay below.
 func writeKernelsMarkdown(w io.Writer, setup string, list []stageSpeed) error {
 	text := setup + "\n"
 	for len(list) > 0 {

@@ -9,20 +9,20 @@ import (
 	"mla/runtime/doctor/stages"
 )
 
-// deviceKinds are the devices that there can be, in the order in which they are listed.
+// deviceKinds are all kinds of devices, in the order of the list.
 var deviceKinds = []string{"cpu", "cuda", "metal"}
 
 // foundDevice is a line of the list of devices.
 type foundDevice struct {
 	Device string            `json:"device"` // a value of -device
-	Auto   bool              `json:"auto"`   // it is what -device auto takes
+	Auto   bool              `json:"auto"`   // -device auto uses this device
 	Facts  map[string]string `json:"facts,omitempty"`
-	Lacks  string            `json:"lacks,omitempty"` // why it is not here; "": it is
+	Lacks  string            `json:"lacks,omitempty"` // why the device is missing; "": it is present
 
-	order []string // of the facts
+	order []string // order of the facts
 }
 
-// listDevices prints what this machine can run models on.
+// listDevices prints the devices on which this machine can run models.
 func listDevices(e *env, args []string) error {
 	f := &doctorFlags{flags: newFlags(e, "mlarun devices", "[-o text|json] [flags]").running()}
 	format := f.String("o", "text", "output `format`: text or json")
@@ -75,7 +75,7 @@ func (f *doctorFlags) found() (list []foundDevice, err error) {
 	return list, nil
 }
 
-// writeDevices writes the list for people.
+// writeDevices writes the list as text.
 func writeDevices(w io.Writer, list []foundDevice) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, d := range list {

@@ -18,15 +18,15 @@ import (
 
 // loaded is a model that is ready to run.
 type loaded struct {
-	*engine.Session // its only one; nil if it is for several
+	*engine.Session // the model's only session; nil if the model is loaded for several
 	model           *engine.Model
 	engine          *engine.Engine
 	flags           *flags
 	load            time.Duration
 }
 
-// open maps the model file and chooses its bundle, on the device that -device names, or on the
-// first of those of -device auto that runs the model.
+// open maps the model file and chooses its bundle, on the device of -device, or on the first device of
+// -device auto that runs the model.
 func (f *flags) open() (*engine.Engine, error) {
 	candidates, err := f.candidates()
 	if err != nil {
@@ -56,7 +56,7 @@ func (f *flags) open() (*engine.Engine, error) {
 	return eng, err
 }
 
-// detail tells what only -v shows; nil: it is not given.
+// detail returns the function that prints details for -v; nil without -v.
 func (f *flags) detail() func(string) {
 	if !f.isVerbose() {
 		return nil
@@ -64,7 +64,7 @@ func (f *flags) detail() func(string) {
 	return func(line string) { f.say("%s\n", line) }
 }
 
-// chooseBackend sets the CPU's inner loops.
+// chooseBackend selects the CPU's inner loops.
 func (f *flags) chooseBackend() error {
 	if f.simd == "" {
 		return nil
@@ -75,13 +75,14 @@ func (f *flags) chooseBackend() error {
 	return nil
 }
 
-// capacity is what a model is loaded for.
+// capacity is the capacity with which a model is loaded.
 type capacity struct {
 	context, sessions, pages int
-	why                      string // the context is no longer; "": it was asked for
+	why                      string // why the context is no longer; "": it was requested
 }
 
-// capacityFor is the capacity for sessions of a context; 0: as long as the model and free bytes of memory allow.
+// capacityFor returns the capacity for sessions of a context; 0: as long as the model and free bytes of
+// memory allow.
 func (f *flags) capacityFor(eng *engine.Engine, context, sessions int, free int64) (capacity, error) {
 	r := capacity{context: context, sessions: sessions}
 	if context == 0 {
@@ -99,8 +100,8 @@ func (f *flags) capacityFor(eng *engine.Engine, context, sessions int, free int6
 	return r, nil
 }
 
-// load opens the model and a session whose context is what size returns for the
-// model's greatest, after a look at the memory that it takes.
+// load opens the model and a session. size returns the context, given the model's greatest. It checks the
+// memory first.
 func (f *flags) load(size func(most int) int) (*loaded, error) {
 	l, err := f.loadFor(func(eng *engine.Engine) (capacity, error) { return capacity{context: size(eng.MaxContext())}, nil })
 	if err != nil {
@@ -112,7 +113,7 @@ func (f *flags) load(size func(most int) int) (*loaded, error) {
 	return l, nil
 }
 
-// loadFor opens the model for as many sessions as size says, and opens none.
+// loadFor opens the model with the capacity that size returns, without a session.
 func (f *flags) loadFor(size func(*engine.Engine) (capacity, error)) (*loaded, error) {
 	start := time.Now()
 	if _, err := f.config(1); err != nil {
@@ -144,17 +145,17 @@ func (f *flags) loadInto(eng *engine.Engine, size func(*engine.Engine) (capacity
 	return f.record(eng, cfg)
 }
 
-// configFor is config for a model with room for sessions.
+// configFor returns the configuration of a model with a capacity.
 func (f *flags) configFor(eng *engine.Engine, r capacity) (device.Config, error) {
 	cfg, err := f.config(r.context)
 	cfg.Tables, cfg.Pages, cfg.Width = r.sessions, r.pages, f.rows(eng.Bundle())
 	return cfg, err
 }
 
-// rows is how many rows of a bundle run side by side at most.
+// rows returns the greatest number of rows of a bundle that run side by side.
 func (f *flags) rows(b *plan.Bundle) int { return cmp.Or(f.width, b.Width()) }
 
-// private makes the session one that runs all it is asked for, as a measurement wants.
+// private makes the session recompute everything that is requested, as a measurement requires.
 func (l *loaded) private() (err error) {
 	if err = l.Session.Close(); err == nil {
 		l.Session, err = l.model.NewPrivateSession()
@@ -177,7 +178,7 @@ func (f *flags) fits(eng *engine.Engine, cfg device.Config, why string) error {
 	return nil
 }
 
-// otherClass says if a bundle is for other devices than those of a class.
+// otherClass describes a bundle that is made for devices of another class; "" otherwise.
 func otherClass(b *plan.Bundle, class string) string {
 	if b.Class == "" || class == "" || b.Class == class {
 		return ""
@@ -190,7 +191,7 @@ func (f *flags) record(eng *engine.Engine, cfg device.Config) (*engine.Model, er
 	p := f.progress("loading")
 	defer p.clear()
 	p.show("")
-	// Reading ahead is only faster, never needed.
+	// Prefetching only saves time, so its failure is not an error.
 	if err := eng.File().Prefetch(); err != nil {
 		f.note("%v\n", err)
 	}
@@ -202,7 +203,7 @@ func (f *flags) record(eng *engine.Engine, cfg device.Config) (*engine.Model, er
 	return m, err
 }
 
-// note prints on stderr unless -quiet.
+// note prints on stderr unless -quiet is set.
 func (f *flags) note(format string, args ...any) {
 	if f.quiet {
 		return
@@ -214,7 +215,7 @@ func (f *flags) note(format string, args ...any) {
 	fmt.Fprint(f.env.err, text)
 }
 
-// fileBytes is the size of the model file, with all its parts.
+// fileBytes returns the size of the model file, including all its parts.
 func (l *loaded) fileBytes() (n int64) {
 	for _, s := range l.engine.File().Shards {
 		n += int64(len(s.Data))
@@ -225,5 +226,5 @@ func (l *loaded) fileBytes() (n int64) {
 // Close ends all sessions and unmaps the file.
 func (l *loaded) Close() error { return errors.Join(l.model.Close(), l.engine.Close()) }
 
-// closing closes c when a command ends and adds its error to the command's.
+// closing closes c when a command ends and adds its error to the command's error.
 func closing(c interface{ Close() error }, err *error) { *err = errors.Join(*err, c.Close()) }

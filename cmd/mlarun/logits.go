@@ -49,7 +49,7 @@ func (l *loaded) writeLogits(tokens []int32, path string) error {
 	defer w.Abort()
 	p := l.flags.progress("logits")
 	defer p.clear()
-	width := max(l.flags.width, 1) // token by token unless it is asked for
+	width := max(l.flags.width, 1) // token by token unless -width is given
 	for i := 0; i < len(tokens); i += width {
 		p.count(i, len(tokens))
 		if err := ctx.Err(); err != nil {

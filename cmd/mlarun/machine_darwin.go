@@ -8,8 +8,8 @@ import (
 	"mla/runtime/doctor/probe"
 )
 
-// machine says which Mac this is. A program without cgo is told that macOS 26 is 16.0
-// (rule 19); the kernel's product version is not bent.
+// machine returns facts about this Mac. macOS 26 tells a program without cgo that it is 16.0 (rule 19), but
+// the kernel's product version is correct.
 func machine() (facts []checkup.Row) {
 	for _, v := range []struct{ name, variable string }{
 		{"macOS", "kern.osproductversion"}, {"build", "kern.osversion"}, {"machine", "hw.model"}, {"chip", "machdep.cpu.brand_string"},

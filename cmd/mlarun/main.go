@@ -33,20 +33,20 @@ const (
 	exitOK          = 0
 	exitError       = 1
 	exitUsage       = 2
-	exitDevice      = 3   // of a server: a new process may get the device to work
-	exitInterrupted = 130 // 128 + SIGINT, as shells report it
+	exitDevice      = 3   // a server's device: a new process may get it to work
+	exitInterrupted = 130 // 128 + SIGINT, as in shells
 )
 
-// exitCodes says what they mean.
+// exitCodes describes the exit codes.
 const exitCodes = "0 done, 1 error, 2 wrong usage, 3 the device of a server failed and did not recover, 130 interrupted."
 
-// command is one sub-command.
+// command is a sub-command.
 type command struct {
 	name, args, does string
 	run              func(e *env, args []string) error
 }
 
-// commands are tried before the default, which generates text or chats.
+// commands are matched before the default command, which generates text or chats.
 var commands []command
 
 func init() { // -h lists them
@@ -69,27 +69,26 @@ func init() { // -h lists them
 	}
 }
 
-// env is what a command may touch, so that tests can stand in for it.
+// env is everything that a command may access, so that tests can replace it.
 type env struct {
 	in       io.Reader
 	out, err io.Writer
-	bundles  []*plan.Bundle // the program's
-	folder   string         // with the user's bundle files; "": none
-	maker    *bundles.Maker // of bundle files for models without one; nil: none are made
+	bundles  []*plan.Bundle // the program's bundles
+	folder   string         // folder of the user's bundle files; "": none
+	maker    *bundles.Maker // makes bundle files for models without one; nil: none are made
 	devices  map[string]openDevice
-	auto     []string                 // those of devices that -device auto tries
-	patience time.Duration            // of a trial of a GPU; 0: trial.Limit
-	kernels  time.Duration            // for which it compares kernels; 0: trial.KernelTime
-	getenv   func(name string) string // nil: there are no variables
-	// self runs a command line of this program in a process of its own.
+	auto     []string                 // the devices that -device auto tries
+	patience time.Duration            // limit of a GPU's trial; 0: trial.Limit
+	kernels  time.Duration            // time for the trial's kernel comparison; 0: trial.KernelTime
+	getenv   func(name string) string // nil: no variables
+	// self returns a command line of this program for another process.
 	self func(args []string) (child.Command, error)
-	// declared is called with a command's flags in place of reading a command line; nil: it
-	// is read.
+	// declared, if not nil, is called with a command's flags instead of parsing a command line.
 	declared func(*flag.FlagSet)
 }
 
 func main() {
-	folder, _ := bundlefile.Folder() // a user without one has no bundle files there
+	folder, _ := bundlefile.Folder() // without such a folder there are no bundle files
 	e := &env{in: os.Stdin, out: os.Stdout, err: os.Stderr, bundles: generated.Bundles(), folder: folder, devices: devices, auto: autoDevices, getenv: os.Getenv, self: self}
 	if cache := metal.CacheFolder(); cache != "" {
 		e.maker = &bundles.Maker{Compiler: bundles.Compiler(), Version: buildinfo.Line("mlarun"), Folder: filepath.Join(cache, "made")}
@@ -97,7 +96,7 @@ func main() {
 	os.Exit(e.main(os.Args[1:]))
 }
 
-// variable is a variable of the environment, "" if there is none.
+// variable returns a variable of the environment; "" if it is unset.
 func (e *env) variable(name string) string {
 	if e.getenv == nil {
 		return ""
@@ -105,7 +104,7 @@ func (e *env) variable(name string) string {
 	return e.getenv(name)
 }
 
-// self names the file that this program was started from.
+// self returns a command line of the file from which this program was started.
 func self(args []string) (c child.Command, err error) {
 	c.Args = args
 	c.Path, err = os.Executable()
@@ -155,7 +154,7 @@ func (e *env) dispatch(args []string) error {
 	return generate(e, args)
 }
 
-// elsewhere are commands of other programs, with what does the same here.
+// elsewhere maps commands of other programs to the equivalent here.
 var elsewhere = map[string]string{
 	"run":  "mlarun -m FILE, or mlarun -hf USER/REPO, without a command",
 	"chat": "mlarun -m FILE, or mlarun -hf USER/REPO, without a command",
@@ -165,7 +164,7 @@ var elsewhere = map[string]string{
 	"cli":  "mlarun without a command",
 }
 
-// unknown is the error for a command that does not exist.
+// unknown returns the error for an unknown command.
 func unknown(name string) error {
 	reason := fmt.Sprintf("unknown command %q; there are %s", name, strings.Join(commandNames(), ", "))
 	if here := elsewhere[name]; here != "" {
@@ -198,7 +197,7 @@ func overview(w io.Writer) error {
 	return err
 }
 
-// commandLines are the commands with what they do.
+// commandLines lists the commands with their descriptions.
 func commandLines() string {
 	text := ""
 	for _, c := range commands {

@@ -11,14 +11,14 @@ import (
 	"mla/runtime/system/buildinfo"
 )
 
-// manuals are commands that describe the others: they are beside the table of commands,
-// which they read.
+// manuals are the commands that describe the other commands. They are not in the table of commands, as they
+// read it.
 var manuals = map[string]string{
 	"completion": "print what completes command lines in a shell: " + strings.Join(manual.Shells(), ", "),
 	"man":        "print the manual page",
 }
 
-// writeManual prints the manual page, or what completes command lines in a shell.
+// writeManual prints the manual page, or the completion script for a shell.
 func (e *env) writeManual(args []string) error {
 	p, err := e.manual()
 	if err != nil {
@@ -49,7 +49,7 @@ func (e *env) manual() (*manual.Program, error) {
 	return p, nil
 }
 
-// flagsOf are the flags of a command: it is run until it has declared them.
+// flagsOf returns the flags of a command. The command runs only until it has declared them.
 func (e *env) flagsOf(run func(*env, []string) error) (list []manual.Flag, err error) {
 	asked := *e
 	asked.declared = func(set *flag.FlagSet) {

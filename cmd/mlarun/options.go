@@ -9,18 +9,17 @@ import (
 	"mla/runtime/plan"
 )
 
-// option says how a flag is called beside its own name, and where the help has it. What
-// it means stands where it is declared.
+// option holds a flag's alternative names and its place in the help. Its usage is given where it is declared.
 type option struct {
 	name    string
 	group   string
-	aliases string // names that other programs have for it, separated by spaces
-	env     string // the variable that it is taken from where it is not given; "": none
-	values  string // that shells offer, separated by spaces
-	in      string // the only command of which this is said; "": of all that have the flag
+	aliases string // names of the flag in other programs, separated by spaces
+	env     string // variable that sets the flag if it is not given; "": none
+	values  string // values that shells offer, separated by spaces
+	in      string // the only command to which the row applies; "": all commands with the flag
 }
 
-// The groups of flags, in the order in which help lists them.
+// The groups of flags, in the order of the help.
 const (
 	groupFirst    = "The flags that most people need"
 	groupText     = "The text"
@@ -31,16 +30,16 @@ const (
 	groupCommand  = "What is done"
 	groupOutput   = "What is printed"
 	groupDevice   = "Where it runs"
-	groupOther    = "Other flags" // those without a row in options
+	groupOther    = "Other flags" // flags without a row in options
 )
 
 var groups = []string{groupCommand, groupText, groupChat, groupModel, groupSampling, groupServer, groupOutput, groupDevice, groupOther}
 
-// first are the flags that help has before all others, in this order.
+// first are the flags that help lists before all others, in this order.
 var first = []string{"model", "hf", "p", "f", "sys", "chat", "raw", "n", "c", "temp", "top-p", "top-k", "min-p", "seed", "think", "json-schema", "parallel", "draft", "device", "kv", "host", "port", "api-key", "models", "quiet"}
 
-// options has a row for every flag. Of several rows of a name, the first that is of the
-// command counts.
+// options has a row for every flag. If a name has several rows, the first one that applies to the command
+// counts.
 var options = []option{
 	{name: "c", in: "mlarun perplexity", group: groupText, aliases: "ctx-size"},
 	{name: "n", in: "mlarun bench", group: groupCommand, aliases: "n-gen"},
@@ -170,7 +169,7 @@ var options = []option{
 	{name: "cuda-lib", group: groupDevice, env: "MLA_CUDA_LIB"},
 }
 
-// optionOf is the row of a flag of a command, nil if there is none.
+// optionOf returns the row of a flag of a command; nil if there is none.
 func optionOf(command, name string) *option {
 	i := slices.IndexFunc(options, func(o option) bool { return o.name == name && (o.in == "" || o.in == command) })
 	if i < 0 {
@@ -179,8 +178,8 @@ func optionOf(command, name string) *option {
 	return &options[i]
 }
 
-// addAliases declares the other names of all flags, where a command has no flag of that
-// name. They share the value.
+// addAliases declares the alternative names of all flags, except where a command has a flag with that name.
+// An alias shares the flag's value.
 func (f *flags) addAliases() {
 	if f.named != nil {
 		return
@@ -202,7 +201,7 @@ func (f *flags) addAliases() {
 	}
 }
 
-// own is the name under which a flag is declared.
+// own returns the name under which a flag is declared.
 func (f *flags) own(name string) string {
 	if own, ok := f.named[name]; ok {
 		return own
@@ -210,7 +209,7 @@ func (f *flags) own(name string) string {
 	return name
 }
 
-// given reports whether a flag is on the command line, or in a variable that counts.
+// given says whether a flag is set on the command line, or by a variable that counts.
 func (f *flags) given(name string) bool {
 	found := false
 	f.Visit(func(fl *flag.Flag) { found = found || f.own(fl.Name) == name })

@@ -16,11 +16,11 @@ type measured struct {
 	*loaded
 	text  *quality.Text
 	saved *quality.Saved // nil: logits are not saved
-	base  *quality.Base  // nil: there is nothing to compare with
+	base  *quality.Base  // nil: no comparison
 	meter *quality.Meter
 }
 
-// perplexityContext is the length of a chunk without -c, llama.cpp's too.
+// perplexityContext is the default length of a chunk, the same as llama.cpp's.
 const perplexityContext = 512
 
 // perplexity measures how well the model predicts a text.
@@ -142,7 +142,7 @@ func (m *measured) run() error {
 	return m.saved.Commit()
 }
 
-// print writes what was found.
+// print prints the results.
 func (m *measured) print(w io.Writer) error {
 	low, high := m.meter.Interval()
 	text := fmt.Sprintf("perplexity %.5f ± %.5f (95 %%: %.4f to %.4f), %d tokens of %d chunks of %d\n",
@@ -159,7 +159,7 @@ func (m *measured) print(w io.Writer) error {
 	return err
 }
 
-// barWidth is the longest bar of a histogram.
+// barWidth is the length of the longest bar of a histogram.
 const barWidth = 50
 
 // histogram draws one line per bin.

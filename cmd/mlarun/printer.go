@@ -6,12 +6,12 @@ import (
 	"mla/runtime/text/chat/turn"
 )
 
-// printer writes an answer as it comes, and its thoughts on a screen.
+// printer writes an answer as it is generated, and its thoughts on a screen.
 type printer struct {
 	*turn.Writer
-	w      io.Writer // of the text
-	screen *screen   // where thoughts go; nil: nowhere
-	err    error     // of w
+	w      io.Writer // receives the text
+	screen *screen   // receives thoughts; nil: they are dropped
+	err    error     // error of w
 }
 
 func newPrinter(to *turn.Writer, w io.Writer, sc *screen) *printer {
@@ -20,7 +20,7 @@ func newPrinter(to *turn.Writer, w io.Writer, sc *screen) *printer {
 	return p
 }
 
-// token writes what a token completes; false ends the generation.
+// token writes the text that a token completes. It returns false to end the generation.
 func (p *printer) token(id int32) bool {
 	if p.Thinking() {
 		p.screen.thinks(p.Thought + 1)
@@ -34,7 +34,7 @@ func (p *printer) emit(text string) bool {
 	return p.err == nil
 }
 
-// end writes what was held back; whole says that the model has ended the answer.
+// end writes the text held back. whole says whether the model has ended the answer.
 func (p *printer) end(whole bool) {
 	p.End(whole)
 	p.screen.endThoughts()

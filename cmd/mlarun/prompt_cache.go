@@ -15,18 +15,17 @@ import (
 	"mla/runtime/system/recordfile"
 )
 
-// kept is the file that -prompt-cache names, during a run; nil without the flag.
+// kept is the file of -prompt-cache during a run; nil without the flag.
 type kept struct {
 	model  *loaded
 	path   string
 	key    promptcache.Key
-	file   *promptcache.File // to be read; nil: there is none, or it has been
+	file   *promptcache.File // nil: there is no file, or it has been read
 	has    []int32           // tokens whose rows are in the file
-	prompt []int32           // the last one that was run to its end
+	prompt []int32           // the last prompt that was run completely
 }
 
-// openCache opens the file. One that cannot be used is as good as none, but somebody
-// else's is an error.
+// openCache opens the file. An unusable file counts as missing, but another user's file is an error.
 func (s *settings) openCache(m *loaded) (*kept, error) {
 	if s.promptCache == "" {
 		return nil, nil
@@ -50,7 +49,7 @@ func (s *settings) openCache(m *loaded) (*kept, error) {
 	return k, nil
 }
 
-// refused says why the file is of no use, if that is what an error says.
+// refused returns why the file is unusable, if an error says so.
 func (k *kept) refused(err error) bool {
 	var damaged *recordfile.DamagedError
 	if !errors.As(err, &damaged) {
@@ -61,8 +60,8 @@ func (k *kept) refused(err error) bool {
 	return true
 }
 
-// restore takes from the file what the first prompt begins with, and returns how long
-// that took. Later prompts go on from the session's timeline.
+// restore reads the beginning of the first prompt from the file, and returns how long that took. Later
+// prompts continue from the session's timeline.
 func (k *kept) restore(ctx context.Context, prompt []int32) (took time.Duration, err error) {
 	if k == nil || k.file == nil {
 		return 0, nil
@@ -88,18 +87,18 @@ func (k *kept) close() error {
 	return f.Close()
 }
 
-// ran notes a prompt, if it was run to its end.
+// ran records a prompt if it was run completely.
 func (k *kept) ran(prompt []int32) {
 	if k != nil && paging.CommonPrefix(k.model.Tokens(), prompt) == len(prompt) {
 		k.prompt = slices.Clone(prompt)
 	}
 }
 
-// worth is the share of a prompt that the file must lack to be written anew: to run so
-// little again takes no longer than to write all of it each time.
+// worth is the fraction of a prompt that must be missing in the file for the file to be rewritten: running
+// less again takes no longer than writing the whole prompt each time.
 const worth = 1. / 8
 
-// save writes the last prompt, if the file lacks much of it.
+// save writes the last prompt if much of it is missing in the file.
 func (k *kept) save() (err error) {
 	if k == nil {
 		return nil

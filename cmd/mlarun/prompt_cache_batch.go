@@ -8,7 +8,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// commonPrompt is the tokens that all jobs begin with, as far as the context goes.
+// commonPrompt returns the tokens with which all jobs begin, up to the context's length.
 func (l *loaded) commonPrompt(list []*job) []int32 {
 	tokens := list[0].turn.Prompt
 	for _, j := range list[1:] {
@@ -17,8 +17,8 @@ func (l *loaded) commonPrompt(list []*job) []int32 {
 	return tokens[:min(len(tokens), l.model.Context())]
 }
 
-// sharing brings what -prompt-cache has of the prompts' common beginning to the model's
-// pages, where all of them find it.
+// sharing reads the common beginning of the prompts from -prompt-cache's file into the model's pages, where
+// all jobs find it.
 func (s *settings) sharing(ctx context.Context, m *loaded, list []*job) error {
 	return s.aside(m, func() (err error) {
 		if s.kept, err = s.openCache(m); err != nil {
@@ -29,15 +29,15 @@ func (s *settings) sharing(ctx context.Context, m *loaded, list []*job) error {
 	})
 }
 
-// shared writes what all prompts have in common to -prompt-cache's file, if that is
-// more than a page, which is the least that they share.
+// shared writes the common beginning of all prompts to -prompt-cache's file if it is longer than a page, the
+// least length that prompts share.
 func (s *settings) shared(ctx context.Context, m *loaded, list []*job) error {
 	tokens := m.commonPrompt(list)
 	if len(tokens) < plan.PageRows {
 		return nil
 	}
 	return s.aside(m, func() error {
-		if err := m.Sync(ctx, tokens, nil); err != nil { // finds what is still in the pages
+		if err := m.Sync(ctx, tokens, nil); err != nil { // reuses what is still in the pages
 			return err
 		}
 		s.kept.ran(tokens)
@@ -45,7 +45,7 @@ func (s *settings) shared(ctx context.Context, m *loaded, list []*job) error {
 	})
 }
 
-// aside calls f with a session while no job has any, if there is a file to keep.
+// aside calls f with a session, before or after all jobs, if there is a file to keep.
 func (s *settings) aside(m *loaded, f func() error) (err error) {
 	if s.promptCache == "" {
 		return nil

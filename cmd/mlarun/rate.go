@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// rateWindow is how far back a rate looks, at least, and half of how far at most. A long
-// prompt gets slower as it goes on, so its mean would promise too much.
+// rateWindow is the least time over which a rate is computed; the greatest is twice as long. A long prompt
+// slows down, so the mean over all of it would be too optimistic.
 const rateWindow = 4 * time.Second
 
-// rate says how fast something goes on, by marks of when how much was done.
+// rate computes the current speed from marks of the time and the amount done.
 type rate struct {
-	from, next mark // from is what the rate is counted from, next will be
+	from, next mark // from is the mark from which the rate is computed, next its successor
 }
 
 type mark struct {
@@ -19,7 +19,7 @@ type mark struct {
 	done int64
 }
 
-// add tells how much is done now.
+// add records how much is done now.
 func (r *rate) add(now time.Time, done int64) {
 	switch {
 	case r.from.at.IsZero():
@@ -30,8 +30,7 @@ func (r *rate) add(now time.Time, done int64) {
 	}
 }
 
-// left is the rate, as per writes it, and the time until all is done, after a comma; ""
-// before there is a rate.
+// left returns the rate, formatted by per, and the remaining time, after a comma; "" if there is no rate yet.
 func (r *rate) left(now time.Time, done, total int64, per func(perSecond float64) string) string {
 	n, took := done-r.from.done, now.Sub(r.from.at)
 	if n <= 0 || took <= 0 {
@@ -42,5 +41,5 @@ func (r *rate) left(now time.Time, done, total int64, per func(perSecond float64
 	return fmt.Sprintf(", %s/s, %s left", per(1/each), rest)
 }
 
-// fourDigits writes a rate of tokens.
+// fourDigits formats a rate of tokens.
 func fourDigits(perSecond float64) string { return fmt.Sprintf("%.4g", perSecond) }

@@ -7,11 +7,11 @@ import (
 	"mla/runtime/gguf"
 )
 
-// recommendedPrefix is what the keys begin with by which a file recommends how its tokens
-// are picked, as llama.cpp writes and reads them.
+// recommendedPrefix is the prefix of the keys with which a file recommends sampling parameters, as llama.cpp
+// writes and reads them.
 const recommendedPrefix = "general.sampling."
 
-// sequenceKey is the only key with a text: names of samplers.
+// sequenceKey is the only key with a text, the names of samplers.
 const sequenceKey = "sequence"
 
 // recommendedFlags are the flags that such keys set.
@@ -32,8 +32,8 @@ var recommendedFlags = []struct{ key, flag string }{
 	{sequenceKey, "samplers"},
 }
 
-// recommended takes what the model file recommends for flags that are not given, and says
-// so in a line. A value that no flag could have changes nothing.
+// recommended applies the model file's recommendations to flags that are not given, and prints them in a
+// line. Values that are invalid for a flag are ignored.
 func (s *sampling) recommended(file *gguf.File) {
 	var taken, refused []string
 	for _, r := range recommendedFlags {
@@ -67,7 +67,7 @@ func (s *sampling) recommended(file *gguf.File) {
 	}
 }
 
-// numeral is a number as flags have it.
+// numeral formats a number for a flag.
 func numeral(v gguf.Value) (string, error) {
 	if v.Kind() == gguf.KindString || v.Kind() == gguf.KindArray || v.Kind() == gguf.KindBool {
 		return "", fmt.Errorf("%.64s is no number", v)

@@ -9,7 +9,7 @@ import (
 	"mla/cmd/mlarun/input"
 )
 
-// repl talks until the input ends; first, if not empty, is the first message.
+// repl chats until the input ends. first, if not empty, is the first message.
 func (c *conversation) repl(first string) error {
 	e := c.settings.env
 	messages, err := c.settings.messages(c.complete)
@@ -38,7 +38,8 @@ func (c *conversation) repl(first string) error {
 	}
 }
 
-// messages are the user's: edited where stdin and stdout are a terminal that can do so.
+// messages returns the reader of the user's messages, with line editing if stdin and stdout are a terminal
+// that supports it.
 func (s *settings) messages(complete input.Completer) (*input.Reader, error) {
 	e := s.env
 	if _, interactive := terminal(e.in); !interactive {
@@ -57,8 +58,7 @@ func (s *settings) messages(complete input.Completer) (*input.Reader, error) {
 	return input.Edited(input.OpenHistory(path), complete)
 }
 
-// obey does what a line says: a command, or a message. A message that begins with two
-// slashes begins with one.
+// obey runs a command or answers a message. A message that is to begin with a slash is typed with two.
 func (c *conversation) obey(line string) (quit bool, err error) {
 	if !strings.HasPrefix(line, "/") || strings.Contains(line, "\n") && slashOf(line) == nil {
 		return false, c.turn(line)

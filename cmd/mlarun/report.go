@@ -20,7 +20,7 @@ var formats = map[string]func(w io.Writer, setup string, results []speed) error{
 
 func formatNames() []string { return slices.Sorted(maps.Keys(formats)) }
 
-// writeMarkdown has a line about what was measured above the table.
+// writeMarkdown writes a line about the setup above a table.
 func writeMarkdown(w io.Writer, setup string, results []speed) error {
 	text := setup + "\n\n| test | depth | batch | tok/s | sd | first token |\n|---|---:|---:|---:|---:|---:|\n"
 	for _, r := range results {
@@ -34,7 +34,7 @@ func writeMarkdown(w io.Writer, setup string, results []speed) error {
 	return err
 }
 
-// first is the time to the first token; "" where there is none.
+// first formats the time to the first token; "" if there is none.
 func (r *speed) first() string {
 	if r.First == 0 {
 		return ""
@@ -60,8 +60,7 @@ func writeJSONLines[Row any](w io.Writer, _ string, rows []Row) error {
 	return nil
 }
 
-// writeCSV has the names of the JSON fields above the columns. What JSON leaves out is
-// empty.
+// writeCSV writes the names of the JSON fields as the header. Fields that JSON omits are empty.
 func writeCSV[Row any](w io.Writer, _ string, rows []Row) error {
 	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[Row]()), func(f reflect.StructField) bool { return f.Anonymous })
 	var head []string

@@ -14,7 +14,7 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// sampling holds the flags that say how tokens are picked.
+// sampling holds the flags about sampling.
 type sampling struct {
 	flags     *flags
 	params    sample.Params
@@ -41,7 +41,7 @@ func newSampling(f *flags) *sampling {
 	return s
 }
 
-// stopFlag adds -stop, for commands whose texts no request describes.
+// stopFlag adds -stop, for commands whose texts are not described by requests.
 func (s *sampling) stopFlag() *sampling {
 	s.flags.Func("stop", "end the text before this `string`; may be given several times", func(text string) error {
 		if text == "" {
@@ -53,10 +53,10 @@ func (s *sampling) stopFlag() *sampling {
 	return s
 }
 
-// repeated is a flag that may be given several times: its values, in their order.
+// repeated is a flag that may be given several times. values returns its values in order.
 type repeated interface{ values() []string }
 
-// biasFlag is the flag of biases.
+// biasFlag is the flag of logit biases.
 type biasFlag struct {
 	s     *sampling
 	given []string
@@ -71,7 +71,7 @@ func (v *biasFlag) Set(text string) error {
 
 func (v *biasFlag) values() []string { return v.given }
 
-// addBias reads a token's id and its bias.
+// addBias parses a token's id and its bias.
 func (s *sampling) addBias(text string) error {
 	at := strings.IndexAny(text, "+-")
 	if at <= 0 {
@@ -89,7 +89,7 @@ func (s *sampling) addBias(text string) error {
 	return nil
 }
 
-// check completes the parameters and makes sure that they are in range.
+// check completes the parameters and checks their ranges.
 func (s *sampling) check(f *flags) error {
 	if !f.given("seed") {
 		s.seed = rand.Uint64()
@@ -101,22 +101,22 @@ func (s *sampling) check(f *flags) error {
 	return nil
 }
 
-// valid says what is out of range.
+// valid returns an error for a parameter that is out of range.
 func (s *sampling) valid() error {
 	p := s.settled()
 	return p.Check()
 }
 
-// settled is the parameters without what only flags know.
+// settled returns the parameters with the special values of flags replaced.
 func (s *sampling) settled() sample.Params {
 	p := s.params
-	if p.TopK == -1 { // off, as with other programs
+	if p.TopK == -1 { // off, as in other programs
 		p.TopK = 0
 	}
 	return p
 }
 
-// of is the parameters for a model with a tokeniser.
+// of returns the parameters for a model with a tokeniser.
 func (s *sampling) of(t *tokenizer.Tokenizer) sample.Params {
 	p := s.settled()
 	p.Vocabulary = t
@@ -133,10 +133,10 @@ func (s *sampling) of(t *tokenizer.Tokenizer) sample.Params {
 	return p
 }
 
-// float32Flag is a flag of the type that samplers compute with.
+// float32Flag is a flag of the type with which samplers compute.
 type float32Flag float32
 
-// number sets the default of a float32 flag.
+// number returns a float32 flag with a default.
 func number(p *float32, value float32) flag.Value {
 	*p = value
 	return (*float32Flag)(p)

@@ -9,14 +9,14 @@ import (
 	"mla/runtime/plan"
 )
 
-// scheduleContext is the context of each request of a random schedule, in tokens; pages are for a third of them, so that some have
-// to give theirs back.
+// scheduleContext is the context of each request of a random schedule, in tokens. There are pages for a third
+// of the requests, so that some requests must give their pages back.
 const (
 	scheduleContext = 512
 	scheduleSeed    = 1
 )
 
-// schedule runs a random schedule of requests twice, and wants the same bits both times.
+// schedule runs a random schedule of requests twice, and requires the same bits both times.
 func (x *examination) schedule() error {
 	var runs [2]*schedule.Run
 	for i := range runs {
@@ -37,7 +37,7 @@ func (x *examination) schedule() error {
 	return nil
 }
 
-// runSchedule loads the model anew, so that nothing is left of a run before.
+// runSchedule loads the model anew, so that no state of an earlier run remains.
 func (x *examination) runSchedule(seed uint64, before int) (r *schedule.Run, err error) {
 	most := plan.Pages(scheduleContext)
 	l, err := x.flags.loadFor(func(e *engine.Engine) (capacity, error) {

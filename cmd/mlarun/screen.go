@@ -5,21 +5,21 @@ import (
 	"io"
 )
 
-// screen shows the thoughts of an answer apart from its text: dimmed on a terminal, else
-// between two lines of their own. A nil screen shows nothing.
+// screen shows the thoughts of an answer separately from its text: dimmed on a terminal, else between two
+// marker lines. A nil screen shows nothing.
 type screen struct {
-	w        io.Writer // nil: only how many tokens there are
-	thoughts io.Writer // w, for the text of the model
-	dim      bool      // w understands the escape code for dim text
+	w        io.Writer // nil: only the number of tokens is shown
+	thoughts io.Writer // w, for text from the model
+	dim      bool      // w supports the escape code for dim text
 	thinking bool
 	bar      *progress
 }
 
 const dimOn, dimOff = "\x1b[2m", "\x1b[22m"
 
-// newScreen is the place for thoughts that the flags ask for: the terminal, beside the
-// answer. Where the answer goes elsewhere, they go to stderr, and only if they are asked
-// for: what is read from stdout is the answer.
+// newScreen returns the screen that the flags select: the terminal on which the answer is printed. If the
+// answer goes elsewhere, thoughts go to stderr, and only if they are requested, so that stdout has only the
+// answer.
 func (s *settings) newScreen() *screen {
 	_, onTerminal := terminal(s.env.out)
 	sc := &screen{bar: s.progress("thinking")}
@@ -47,14 +47,14 @@ func (s *screen) thinks(tokens int) {
 	}
 }
 
-// think shows a thought. An error of the terminal is that of the answer, which goes there
-// too.
+// think shows a thought. An error of the terminal also occurs when the answer is written, and is reported
+// there.
 func (s *screen) think(text string) {
 	if s == nil || s.w == nil || text == "" {
 		return
 	}
 	before, after := "", ""
-	if s.dim { // each piece by itself: whatever ends the program leaves the terminal as it was
+	if s.dim { // each piece has its own codes, so that the terminal is restored whenever the program ends
 		before, after = dimOn, dimOff
 	} else if !s.thinking {
 		before = "(thinking)\n"
@@ -65,7 +65,7 @@ func (s *screen) think(text string) {
 	fmt.Fprint(s.w, after)
 }
 
-// endThoughts separates what follows from the thoughts, if there were any.
+// endThoughts separates the following text from the thoughts, if there were any.
 func (s *screen) endThoughts() {
 	switch {
 	case s == nil:

@@ -35,16 +35,16 @@ type serving struct {
 	hosts      []string
 	origins    []string
 	context    int
-	capacity   capacity       // of the model, once it is known
-	contexts   map[string]int // of the models of -models, by their files
+	capacity   capacity       // capacity of the model, once it is known
+	contexts   map[string]int // contexts of the models of -models, by file
 	parallel   int
 	queue      int
 	promptRows int
 	promptsDir string
-	retries    int // of a device that has failed
+	retries    int // for a device that has failed
 	stuck      time.Duration
-	models     string // folder
-	// modelsMemory is in GiB; 0: as much as there is.
+	models     string // path of the folder
+	// modelsMemory is in GiB; 0: all that is available.
 	modelsMemory float64
 	modelsIdle   time.Duration
 	limits       server.Limits
@@ -103,7 +103,7 @@ func newServing(e *env) *serving {
 	return s
 }
 
-// modelFlags are those about the model and how it is run.
+// modelFlags adds the flags about the model and how it is run.
 func (s *serving) modelFlags() {
 	s.drafts()
 	s.StringVar(&s.alias, "alias", "", "`name` of the model in answers; further ones by which it may be asked for stand after commas (default: the file's)")
@@ -135,7 +135,7 @@ func serve(e *env, args []string) (err error) {
 	switch {
 	case isWorker():
 		s.log = workerLog(s.env.out)
-	case s.json: // whoever reads JSON cannot read notes
+	case s.json: // a reader of JSON cannot read notes
 		s.log = s.logger()
 	}
 	eng, err := s.open()
@@ -148,7 +148,7 @@ func serve(e *env, args []string) (err error) {
 	return s.run(ctx, stop, eng)
 }
 
-// read reads the command line.
+// read parses the command line.
 func (s *serving) read(args []string) error {
 	rest, err := s.parse(args)
 	switch {
@@ -202,7 +202,7 @@ func (s *serving) check() error {
 	return s.sampling.check(s.flags)
 }
 
-// listen opens the port, and sets up spans.
+// listen opens the port, and sets up tracing.
 func (s *serving) listen(ctx context.Context, log *slog.Logger) (net.Listener, *traces, error) {
 	l, err := net.Listen("tcp", net.JoinHostPort(s.host, strconv.Itoa(s.port)))
 	if err != nil {
@@ -216,11 +216,11 @@ func (s *serving) listen(ctx context.Context, log *slog.Logger) (net.Listener, *
 	return l, traces, nil
 }
 
-// run listens, loads the model, and answers until ctx is done. A client that asks before the model
-// is loaded is told so. restore gives an interrupt its usual meaning back.
+// run listens, loads the model, and answers until ctx is done. Clients that send requests during loading are
+// told that the model is loading. restore restores the usual effect of an interrupt.
 func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) error {
 	log := s.logger()
-	s.quiet = s.quiet || s.json // whoever reads JSON cannot read notes
+	s.quiet = s.quiet || s.json // a reader of JSON cannot read notes
 	if err := s.settle(eng, eng.Free()); err != nil {
 		return err
 	}
@@ -248,7 +248,7 @@ func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) e
 	ended := make(chan error, 1)
 	go func() {
 		ended <- service.Run(running)
-		fail() // without a model there is nothing to serve
+		fail() // without a model the server is useless
 	}()
 	context.AfterFunc(ctx, restore)
 	err = web.Serve(serving, l)
@@ -256,8 +256,8 @@ func (s *serving) run(ctx context.Context, restore func(), eng *engine.Engine) e
 	return errors.Join(err, <-ended)
 }
 
-// closingUnused is closing, unless the device is still at a step: then what it reads has to
-// stay until the process ends.
+// closingUnused is closing, unless the device is still running a step: then the memory that the step reads
+// must stay until the process ends.
 func closingUnused(eng *engine.Engine, err *error) {
 	var lost *completion.DeviceError
 	if !errors.As(*err, &lost) || !lost.Stuck() {
@@ -265,7 +265,7 @@ func closingUnused(eng *engine.Engine, err *error) {
 	}
 }
 
-// serverConfig is what there is to say about the model, to clients whoever they are.
+// serverConfig returns the server's configuration, which describes the model to clients.
 func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, log *slog.Logger) (server.Config, error) {
 	t, err := eng.Tokenizer()
 	if err != nil {
@@ -283,8 +283,8 @@ func (s *serving) serverConfig(eng *engine.Engine, service *completion.Service, 
 	}, err
 }
 
-// settle decides how much room there is for requests. It stays as it is when the model is loaded
-// again: clients rely on the context.
+// settle determines the capacity for requests. The capacity stays the same when the model is loaded again, as
+// clients rely on the context.
 func (s *serving) settle(eng *engine.Engine, free int64) (err error) {
 	if most := eng.MaxContext(); s.context > most {
 		return fmt.Errorf("-c is %d; this model allows 1 to %d", s.context, most)
@@ -293,7 +293,8 @@ func (s *serving) settle(eng *engine.Engine, free int64) (err error) {
 	return err
 }
 
-// names are the model's, for clients. That of a worker is its file's, which may have commas.
+// names returns the model's names for clients. A worker's model has the name of its file, which may contain
+// commas.
 func (s *serving) names() []string {
 	switch {
 	case s.alias == "":
@@ -304,16 +305,16 @@ func (s *serving) names() []string {
 	return strings.Split(s.alias, ",")
 }
 
-// loopback says whether only this machine reaches the server.
+// loopback says whether only this machine can reach the server.
 func (s *serving) loopback() bool {
 	addr, err := netip.ParseAddr(s.host)
 	return s.host == "localhost" || err == nil && addr.IsLoopback()
 }
 
-// allowedHosts are the names by which the server may be called beside addresses; none: any.
-// A page of a stranger may give its own name to this server's address, and a browser then
-// lets it ask. A loopback address has no name but localhost. Other addresses have names that
-// nobody here knows, so with a key, which such a page does not have, any will do.
+// allowedHosts returns the host names that requests may use besides addresses; none: any. The page of an
+// attacker could resolve its own name to this server's address, and the browser would then send its requests
+// (DNS rebinding). A loopback address is only called localhost. The names of other addresses are unknown
+// here, so any name is allowed if there is a key, which such a page does not have.
 func (s *serving) allowedHosts() []string {
 	if len(s.hosts) == 0 && len(s.keys) > 0 && !s.loopback() {
 		return nil
@@ -330,7 +331,7 @@ func (s *serving) allowedHosts() []string {
 	return append(list, name, short, short+".local")
 }
 
-// warnOpen says so if anybody on the network may use the server.
+// warnOpen warns if anyone on the network may use the server.
 func (s *serving) warnOpen(log *slog.Logger) {
 	if !s.loopback() && len(s.keys) == 0 {
 		log.Warn("whoever reaches this machine may use the server: -api-key is not given", "host", s.host)

@@ -23,14 +23,14 @@ import (
 	"mla/runtime/system/child"
 )
 
-// workerVariable makes mlarun serve the worker of another one: it writes its address on
-// standard output, and ends with the one that started it.
+// workerVariable makes mlarun serve run as a worker of another mlarun. The worker writes its address on
+// standard output, and ends together with the process that started it.
 const workerVariable = "MLA_WORKER"
 
-// laterPart is the name of a part of a split file that is not its first.
+// laterPart matches the name of a later part of a split file.
 var laterPart = regexp.MustCompile(`-\d{5}-of-\d{5}\.gguf$`)
 
-// modelFiles are the model files of -models, by the names that clients use.
+// modelFiles returns the model files of -models, by the names for clients.
 func (s *serving) modelFiles() (map[string]string, error) {
 	entries, err := os.ReadDir(s.models)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *serving) modelFiles() (map[string]string, error) {
 	return files, nil
 }
 
-// sizes are the models that this program has kernels for, with the memory that each takes.
+// sizes returns the models for which this program has kernels, with the memory that each needs.
 func (s *serving) sizes(files map[string]string, log *slog.Logger) ([]fleet.Model, error) {
 	var list []fleet.Model
 	s.contexts = map[string]int{}
@@ -75,10 +75,11 @@ func (s *serving) sizes(files map[string]string, log *slog.Logger) ([]fleet.Mode
 	return list, nil
 }
 
-// size is what a model takes, one of several: without -c each has an equal part of the memory.
+// size returns the memory that one of several models needs. Without -c each gets an equal share of the
+// memory.
 func (s *serving) size(path string, models int) (bytes int64, err error) {
 	of := *s.flags
-	of.model, of.keptOnly, of.log = path, true, nil // its worker says what there is to say
+	of.model, of.keptOnly, of.log = path, true, nil // the worker prints the messages
 	eng, err := of.open()
 	if err != nil {
 		return 0, err
@@ -100,10 +101,10 @@ func (s *serving) size(path string, models int) (bytes int64, err error) {
 	return memory.Total(), err
 }
 
-// modelsLimit is -models-memory in bytes; 0: it was not given.
+// modelsLimit returns -models-memory in bytes; 0: it was not given.
 func (s *serving) modelsLimit() int64 { return int64(s.modelsMemory * (1 << 30)) }
 
-// frontFlags are those that are about clients, and so are not the workers'.
+// frontFlags are the flags about clients, which are not passed to workers.
 var frontFlags = []string{"models", "models-memory", "models-idle", "host", "port", "api-key", "allow-host", "cors-origin", "max-connections", "log-json"}
 
 // serveModels answers requests for all models of a folder until it is interrupted.
@@ -139,7 +140,7 @@ func (s *serving) serveModels(ctx context.Context) error {
 	return web.Serve(ctx, l)
 }
 
-// asGiven is a flag as it would be on a command line.
+// asGiven returns a flag as it would be written on a command line.
 func asGiven(f *flag.Flag) (args []string) {
 	values := []string{f.Value.String()}
 	if r, ok := f.Value.(repeated); ok {
@@ -151,7 +152,7 @@ func asGiven(f *flag.Flag) (args []string) {
 	return args
 }
 
-// worker runs the server of a model in a process of its own.
+// worker runs the server of a model in its own process.
 func (s *serving) worker(ctx context.Context, path, name, key string, log *slog.Logger, ready func(string)) error {
 	args := []string{"serve", "-model", path, "-alias", name, "-port", "0", "-quiet"}
 	s.Visit(func(f *flag.Flag) {
@@ -159,13 +160,13 @@ func (s *serving) worker(ctx context.Context, path, name, key string, log *slog.
 			args = append(args, asGiven(f)...)
 		}
 	})
-	args = append(args, fmt.Sprintf("-c=%d", s.contexts[path])) // which its memory was counted with
+	args = append(args, fmt.Sprintf("-c=%d", s.contexts[path])) // the context with which its memory was computed
 	c, err := s.env.self(args)
 	if err != nil {
 		return err
 	}
 	c.Env = append(c.Env, "MLA_API_KEY="+key, "MLA_MODELS=", workerVariable+"=1")
-	c.Limit = math.MaxInt64 // until it is stopped
+	c.Limit = math.MaxInt64 // runs until it is stopped
 	var once sync.Once
 	prompts := &promptReader{log: log.With("model", name)}
 	c.Line = func(line []byte) {
@@ -187,7 +188,7 @@ func (s *serving) worker(ctx context.Context, path, name, key string, log *slog.
 // isWorker says whether another mlarun has started this one.
 func isWorker() bool { return os.Getenv(workerVariable) != "" }
 
-// announce tells the one that started this worker when the model can run.
+// announce tells the process that started this worker when the model is ready.
 func (s *serving) announce(ctx context.Context, address string, ready func() bool) {
 	if !isWorker() {
 		return

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// noteLine begins a worker's line with something that a user should know: which device runs the model, and why.
+// noteLine begins a worker's line with a message for the user: which device runs the model, and why.
 const noteLine = "note "
 
-// workerLog takes what a worker of -models has to say to the one that started it.
+// workerLog returns a logger that writes a worker's messages to the process that started it.
 func workerLog(out io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(noteWriter{shown(out)}, nil))
 }
 
-// noteWriter puts noteLine before each log record. slog hands it one record a Write.
+// noteWriter writes noteLine before each log record. slog calls Write once per record.
 type noteWriter struct{ out io.Writer }
 
 // Write implements io.Writer.
@@ -24,7 +24,7 @@ func (w noteWriter) Write(record []byte) (int, error) {
 	return len(record), err
 }
 
-// noteOf is what a worker says in a line.
+// noteOf returns the message in a worker's line.
 func noteOf(line string) (text string, ok bool) {
 	record, ok := strings.CutPrefix(line, noteLine)
 	var said struct{ Msg string }

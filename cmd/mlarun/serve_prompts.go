@@ -10,18 +10,17 @@ import (
 	"mla/runtime/system/child"
 )
 
-// A worker of -models has no log that anyone sees. The texts of prompts, if they are asked
-// for, go to standard output for the one that started it: in pieces, as lines are cut that
-// are too long.
+// The log of a worker of -models is not visible to anyone. The texts of prompts, if they are requested, go to
+// standard output for the process that started the worker. They are split into pieces, as long lines are cut.
 
-// Beginnings of a worker's lines with a piece of a prompt's record.
+// The beginnings of a worker's lines with a piece of a prompt's record.
 const (
 	promptPiece = "prompt+ "
 	promptEnd   = "prompt "
 	pieceBytes  = child.LongestLine - len(promptPiece)
 )
 
-// promptLog is where the texts of prompts go; nil: nowhere.
+// promptLog returns the logger of the texts of prompts; nil: they are not logged.
 func (s *serving) promptLog(log *slog.Logger) *slog.Logger {
 	switch {
 	case !s.logPrompts:
@@ -32,7 +31,7 @@ func (s *serving) promptLog(log *slog.Logger) *slog.Logger {
 	return log
 }
 
-// promptWriter writes records, of which each comes in one Write, in pieces.
+// promptWriter writes records in pieces. Each record must come in one Write.
 type promptWriter struct{ out io.Writer }
 
 // Write implements io.Writer.
@@ -43,11 +42,11 @@ func (w promptWriter) Write(record []byte) (int, error) {
 		lines.WriteString(promptPiece + string(rest[:pieceBytes]) + "\n")
 	}
 	lines.WriteString(promptEnd + string(rest) + "\n")
-	_, err := w.out.Write(lines.Bytes()) // at once: other lines do not come in between
+	_, err := w.out.Write(lines.Bytes()) // in one Write, so that other lines do not come in between
 	return len(record), err
 }
 
-// promptReader puts together what a promptWriter has written.
+// promptReader joins the pieces that a promptWriter has written.
 type promptReader struct {
 	log   *slog.Logger
 	begun strings.Builder

@@ -6,11 +6,10 @@ import (
 	"mla/runtime/serve/server"
 )
 
-// reasoningFlags holds the flags that say how a served model thinks, for clients that have no
-// word for it.
+// reasoningFlags holds the flags about the thinking of a served model, for clients that cannot request it.
 type reasoningFlags struct {
 	on     string // on, off or auto
-	budget int    // tokens; -1: any number
+	budget int    // in tokens; -1: unlimited
 	kwargs string // a JSON object
 }
 

@@ -11,7 +11,7 @@ import (
 	"mla/runtime/serve/scheduler"
 )
 
-// service is what runs the model for the server.
+// service returns the service that runs the model for the server.
 func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Service, error) {
 	tok, err := eng.Tokenizer()
 	if err != nil {
@@ -19,7 +19,7 @@ func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Ser
 	}
 	cfg := completion.Config{
 		Tokenizer: tok, Queue: s.queue, Scheduler: scheduler.Config{PromptRows: s.promptRows, Ahead: min(s.ahead, completion.AheadAlone)}, Draft: s.drafting().Drafters(), Log: log, Stuck: s.stuck,
-		Retries: cmp.Or(s.retries, -1), // there 0 is the default
+		Retries: cmp.Or(s.retries, -1), // in Config, 0 is the default
 		Load:    s.loads(eng),
 	}
 	if s.promptsDir != "" {
@@ -33,7 +33,7 @@ func (s *serving) service(eng *engine.Engine, log *slog.Logger) (*completion.Ser
 	return completion.New(cfg), nil
 }
 
-// loads brings a model to its device, as the command line has it.
+// loads returns a function that loads a model on its device, as the command line says.
 func (s *serving) loads(eng *engine.Engine) func(context.Context) (*engine.Model, error) {
 	return func(context.Context) (*engine.Model, error) {
 		return s.loadInto(eng, func(*engine.Engine) (capacity, error) { return s.capacity, nil })

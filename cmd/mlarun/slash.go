@@ -14,9 +14,9 @@ import (
 // slash is a command of a chat.
 type slash struct {
 	name, args, does string
-	// run obeys, and returns what to say.
+	// run runs the command, and returns the text to print.
 	run func(c *conversation, rest string) (string, error)
-	// offers lists what Tab may make of rest, the arguments so far; nil: nothing.
+	// offers lists the completions of rest, the arguments so far; nil: none.
 	offers func(c *conversation, rest string) []string
 }
 
@@ -44,7 +44,7 @@ func init() { // /help lists them
 	}
 }
 
-// slashHelp is what /help says on a terminal of some columns.
+// slashHelp returns the text of /help for a terminal of some columns.
 func slashHelp(columns int) string {
 	var out strings.Builder
 	for _, s := range slashes {
@@ -55,10 +55,10 @@ func slashHelp(columns int) string {
 	return strings.TrimRight(out.String(), "\n")
 }
 
-// slashOf is the command that a line begins with, nil if there is none.
+// slashOf returns the command with which a line begins; nil if there is none.
 func slashOf(line string) *slash {
 	name := strings.Fields(line)[0]
-	if name == "/exit" || name == "/bye" { // other programs' names
+	if name == "/exit" || name == "/bye" { // the names in other programs
 		name = "/quit"
 	}
 	for i := range slashes {
@@ -69,7 +69,7 @@ func slashOf(line string) *slash {
 	return nil
 }
 
-// readFile has a file's text go before the next message.
+// readFile puts a file's text before the next message.
 func (c *conversation) readFile(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("which file?")
@@ -87,7 +87,7 @@ func (c *conversation) readFile(path string) (string, error) {
 	return fmt.Sprintf("%s, %d bytes, goes before your next message.", path, len(text)), nil
 }
 
-// think switches thinking; a template's default is to think.
+// think switches thinking on or off. A template's default is on.
 func (c *conversation) think(what string) (string, error) {
 	t := &c.settings.thinks
 	if what == "" {
@@ -104,14 +104,14 @@ func (c *conversation) think(what string) (string, error) {
 	return fmt.Sprintf("Thinking: %s.", asked), nil
 }
 
-// settable tells whether /set may change a flag.
+// settable says whether /set may change a flag.
 func (c *conversation) settable(fl *flag.Flag) bool {
 	f := c.settings.flags
 	o := optionOf(f.Name(), fl.Name)
 	return f.named[fl.Name] == "" && o != nil && (o.group == groupSampling && !slices.Contains([]string{"stop", "logit-bias", "dry-sequence-breaker", "sampler-seq"}, fl.Name) || fl.Name == "n")
 }
 
-// set changes a flag of sampling, or lists them.
+// set changes a sampling flag, or lists all of them.
 func (c *conversation) set(what string) (string, error) {
 	f, s := c.settings.flags, c.settings.sampling
 	name, value, _ := strings.Cut(what, " ")
@@ -141,7 +141,7 @@ func (c *conversation) set(what string) (string, error) {
 	return fmt.Sprintf("%s is %s.", fl.Name, fl.Value), nil
 }
 
-// context says how full the context is: what the model would get of the conversation now.
+// context says how full the context is with the prompt of the conversation so far.
 func (c *conversation) context(string) (string, error) {
 	used := 0
 	if len(c.messages) > 0 {
@@ -154,7 +154,7 @@ func (c *conversation) context(string) (string, error) {
 	return fmt.Sprintf("%d of %d tokens (%.0f %%), %s", used, c.Context(), 100*float64(used)/float64(max(c.Context(), 1)), counted(len(c.messages), "message")), nil
 }
 
-// stats says how long the last answer took.
+// stats describes how long the last answer took.
 func (c *conversation) stats(string) (string, error) {
 	if c.last.Reason == "" {
 		return "There is no answer yet.", nil

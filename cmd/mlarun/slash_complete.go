@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// complete is what Tab makes of a line that begins with a slash.
+// complete returns the completions of a line that begins with a slash.
 func (c *conversation) complete(line string) (head string, list []string) {
 	name, rest, spaced := strings.Cut(line, " ")
 	if !spaced {
@@ -25,12 +25,13 @@ func (c *conversation) complete(line string) (head string, list []string) {
 	return line[:len(line)-len(rest)], startingWith(s.offers(c, rest), rest)
 }
 
-// startingWith are those of a list that begin with a text.
+// startingWith returns the entries of a list that begin with a text.
 func startingWith(list []string, text string) []string {
 	return slices.DeleteFunc(list, func(s string) bool { return !strings.HasPrefix(s, text) })
 }
 
-// offerFiles are the files of the folder that a path is in; hidden ones only if they are asked for.
+// offerFiles lists the files of the folder of a path. Hidden files are listed only if the path ends
+// with the beginning of a name.
 func offerFiles(_ *conversation, path string) (list []string) {
 	folder, file := filepath.Split(path)
 	entries, err := os.ReadDir(filepath.Clean(folder))
@@ -50,12 +51,12 @@ func offerFiles(_ *conversation, path string) (list []string) {
 	return list
 }
 
-// offerThinking are the words of /think.
+// offerThinking returns the words of /think.
 func offerThinking(*conversation, string) []string {
 	return strings.Fields(optionOf("mlarun", "think").values)
 }
 
-// offerFlags are the flags that /set may change, and their values.
+// offerFlags lists the flags that /set may change, and their values.
 func (c *conversation) offerFlags(what string) (list []string) {
 	f := c.settings.flags
 	name, _, valued := strings.Cut(what, " ")

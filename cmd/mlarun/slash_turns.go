@@ -7,7 +7,7 @@ import (
 	"mla/runtime/text/chat"
 )
 
-// lastMessage is where the user's last message stands, -1 if there is none.
+// lastMessage returns the index of the user's last message; -1 if there is none.
 func (c *conversation) lastMessage() int {
 	for i, m := range slices.Backward(c.messages) {
 		if m.Role == chat.User {
@@ -17,10 +17,10 @@ func (c *conversation) lastMessage() int {
 	return -1
 }
 
-// errNoMessage says that a command has nothing to work on.
+// errNoMessage is the error of commands that need a message.
 var errNoMessage = errors.New("there is no message yet")
 
-// regen answers the last message once more, with other random numbers.
+// regen answers the last message again, with other random numbers.
 func (c *conversation) regen(string) (string, error) {
 	i := c.lastMessage()
 	if i < 0 {
@@ -34,7 +34,7 @@ func (c *conversation) regen(string) (string, error) {
 	return "", c.reply(before)
 }
 
-// undo takes the last message and its answer back.
+// undo removes the last message and its answer.
 func (c *conversation) undo(string) (string, error) {
 	i := c.lastMessage()
 	if i < 0 {
@@ -44,7 +44,7 @@ func (c *conversation) undo(string) (string, error) {
 	return "The last message is taken back.", nil
 }
 
-// replaceSystem shows the system message or replaces it; what was said stays.
+// replaceSystem shows or replaces the system message. The other messages stay.
 func (c *conversation) replaceSystem(text string) (string, error) {
 	has := len(c.messages) > 0 && c.messages[0].Role == chat.System
 	switch {

@@ -6,7 +6,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// stepFlags adds the flags of steps that only the host does, with llama.cpp's names.
+// stepFlags adds the flags of sampling steps that only the host does, with llama.cpp's names.
 func (s *sampling) stepFlags() {
 	f, p, off := s.flags, &s.params, sample.Off()
 	f.Var(number(&p.TypicalP, off.TypicalP), "typical", "sample among the tokens of this `probability` together whose surprise is nearest to its mean; 1: off")
@@ -27,14 +27,14 @@ func (s *sampling) stepFlags() {
 	f.Var(&orderFlag{&p.Order, sample.ParseLetters, sample.Letters}, "sampler-seq", "-samplers by their `letters`")
 }
 
-// parseNames reads names between semicolons.
+// parseNames parses names between semicolons.
 func parseNames(text string) ([]sample.Step, error) {
 	return sample.ParseOrder(strings.FieldsFunc(text, func(r rune) bool { return r == ';' }))
 }
 
 func joinNames(order []sample.Step) string { return strings.Join(sample.StepNames(order), ";") }
 
-// orderFlag is a flag of the order of samplers.
+// orderFlag is the flag of the order of samplers.
 type orderFlag struct {
 	order  *[]sample.Step
 	parse  func(text string) ([]sample.Step, error)
@@ -43,7 +43,7 @@ type orderFlag struct {
 
 func (v *orderFlag) String() string {
 	switch {
-	case v.order == nil: // package flag asks that of the zero value
+	case v.order == nil: // package flag calls String on the zero value
 		return ""
 	case *v.order == nil:
 		return v.format(sample.DefaultOrder())

@@ -7,11 +7,11 @@ import (
 	"mla/runtime/doctor/checkup"
 )
 
-// stressDepth is how many tokens are in the context before the one that is replayed:
-// enough for several splits of the attention, and for its matrix form.
+// stressDepth is how many tokens are in the context before the replayed one: enough for several splits of the
+// attention, and for its matrix form.
 const stressDepth = 40
 
-// count says how far a long stage is, a few times per second at most.
+// count writes the progress of a long stage, at most a few times per second.
 func (x *examination) count(done, total int) {
 	if time.Since(x.counted) > time.Second/5 {
 		x.counted = time.Now()
@@ -19,8 +19,7 @@ func (x *examination) count(done, total int) {
 	}
 }
 
-// stress replays a token of the model file again and again and wants the same bits
-// every time.
+// stress replays a token of the model file many times and requires the same bits every time.
 func (x *examination) stress() (err error) {
 	f, replays := x.flags, x.flags.replays
 	m, err := f.load(func(most int) int { return min(stressDepth+1, most) })

@@ -14,7 +14,7 @@ import (
 	"mla/runtime/engine"
 )
 
-// terminal gives the descriptor of a stream that is a terminal.
+// terminal returns the file descriptor of a stream that is a terminal.
 func terminal(stream any) (fd int, ok bool) {
 	file, is := stream.(*os.File)
 	if !is || !term.IsTerminal(int(file.Fd())) {
@@ -23,16 +23,16 @@ func terminal(stream any) (fd int, ok bool) {
 	return int(file.Fd()), true
 }
 
-// escapes tells whether a stream is a terminal that understands escape codes.
+// escapes says whether a stream is a terminal that supports escape codes.
 func (e *env) escapes(stream any) bool {
 	_, ok := terminal(stream)
 	return ok && e.variable("TERM") != "dumb" && e.variable("TERM") != ""
 }
 
-// colours tells whether text on a stream may be dimmed or coloured (no-color.org).
+// colours says whether text on a stream may be dimmed or coloured (no-color.org).
 func (e *env) colours(stream any) bool { return e.escapes(stream) && e.variable("NO_COLOR") == "" }
 
-// columns is the width of the terminal that notes go to; output.Width if it is none.
+// columns returns the width of the terminal that notes go to; output.Width if it is not a terminal.
 func (e *env) columns() int {
 	if fd, ok := terminal(e.err); ok {
 		if width, _, err := term.GetSize(fd); err == nil && width > 0 {
@@ -42,15 +42,15 @@ func (e *env) columns() int {
 	return output.Width
 }
 
-// interruptible gives a context that Ctrl-C cancels, until stop is called.
+// interruptible returns a context that Ctrl-C cancels, until stop is called.
 func interruptible() (ctx context.Context, stop func()) {
 	return signal.NotifyContext(context.Background(), os.Interrupt)
 }
 
-// progress is a line on the terminal that is written over. On anything else, on a terminal
-// without escape codes, and with -quiet, it does nothing.
+// progress is a line on the terminal that is overwritten. It does nothing on other outputs, on a terminal
+// without escape codes, and with -quiet.
 type progress struct {
-	w    io.Writer // nil: nothing
+	w    io.Writer // nil: no output
 	what string
 	last time.Time
 	rate rate
@@ -71,8 +71,8 @@ func (p *progress) show(state string) {
 	}
 }
 
-// count shows done of total, a few times per second at most, with the rate and what
-// is left at that rate.
+// count shows done of total, at most a few times per second, with the rate and the remaining time at that
+// rate.
 func (p *progress) count(done, total int) {
 	if p.w == nil {
 		return
@@ -84,7 +84,7 @@ func (p *progress) count(done, total int) {
 	}
 }
 
-// bytes is count for sizes.
+// bytes is count for numbers of bytes.
 func (p *progress) bytes(done, total int64) {
 	if p.w == nil {
 		return
@@ -96,7 +96,7 @@ func (p *progress) bytes(done, total int64) {
 	}
 }
 
-// due tells whether the line may be written again.
+// due says whether the line may be written again.
 func (p *progress) due() bool {
 	if p.w == nil || time.Since(p.last) < 100*time.Millisecond {
 		return false

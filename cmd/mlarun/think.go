@@ -6,17 +6,17 @@ import (
 	"strings"
 )
 
-// thinking is what is asked of the thoughts of models that have them.
+// thinking holds the requests about the thoughts of models that think.
 type thinking struct {
-	on     *bool // asked of the chat template; nil: as it has it
-	show   *bool // nil: where the answer goes to a terminal
-	budget int   // tokens that thoughts may take; negative: any number
+	on     *bool // for the chat template; nil: the template's default
+	show   *bool // nil: if the answer goes to a terminal
+	budget int   // the most tokens of thoughts; negative: unlimited
 }
 
-// thinkUsage says what parseThinking reads.
+// thinkUsage describes the syntax of parseThinking.
 const thinkUsage = "on, off, show, hide or a number of tokens, or several of them with commas between"
 
-// parseThinking reads -think and /think, on top of what was asked for before.
+// parseThinking parses -think and /think, as changes of t.
 func parseThinking(text string, t thinking) (thinking, error) {
 	for word := range strings.SplitSeq(text, ",") {
 		yes, no := true, false
@@ -40,7 +40,7 @@ func parseThinking(text string, t thinking) (thinking, error) {
 	return t, nil
 }
 
-// String is what is asked for, as parseThinking reads it.
+// String returns the requests in the syntax of parseThinking.
 func (t thinking) String() string {
 	var words []string
 	if t.on != nil {
@@ -58,19 +58,19 @@ func (t thinking) String() string {
 	return strings.Join(words, ",")
 }
 
-// limited is a sampler that ends thoughts when their budget is used up. A device cannot
-// stand in for it, as it does not know what is a thought.
+// limited is a sampler that ends thoughts when their budget is used up. A device cannot replace it, as it
+// does not recognise thoughts.
 type limited struct {
 	sampler interface {
 		Next(logits []float32) int32
 		Accept(token int32)
 	}
-	over   func() bool // thoughts have used up their budget
-	unsaid []int32     // tokens that end thoughts and are still to come
+	over   func() bool // the thoughts have used up their budget
+	unsaid []int32     // remaining tokens of the sequence that ends thoughts
 }
 
-// Next implements engine.Sampler. It asks the sampler always, so that random numbers do not
-// depend on the budget.
+// Next implements engine.Sampler. It always calls the sampler, so that random numbers do not depend on the
+// budget.
 func (l *limited) Next(logits []float32) int32 {
 	id := l.sampler.Next(logits)
 	if len(l.unsaid) > 0 && l.over() {

@@ -7,7 +7,7 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// tokenizerOf builds the tokeniser of the model file; it needs no bundle.
+// tokenizerOf builds the tokeniser of the model file, without a bundle.
 func (f *flags) tokenizerOf() (_ *tokenizer.Tokenizer, err error) {
 	file, err := f.openModel()
 	if err != nil {
@@ -44,8 +44,7 @@ func tokenize(e *env, args []string) error {
 	return err
 }
 
-// detokenize prints the text of ids, without a line break of its own unless
-// stdout is a terminal.
+// detokenize prints the text of ids. It adds a line break only if stdout is a terminal.
 func detokenize(e *env, args []string) error {
 	f := newFlags(e, "mlarun detokenize", "-model F -tokens 3,40,200 | -")
 	list := f.String("tokens", "", "token `ids`, separated by commas or spaces")

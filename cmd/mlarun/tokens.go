@@ -10,7 +10,7 @@ import (
 	"mla/runtime/system/userfile"
 )
 
-// parseTokens reads token ids that are separated by commas or white space.
+// parseTokens parses token ids that are separated by commas or white space.
 func parseTokens(text string) ([]int32, error) {
 	words := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	ids := make([]int32, len(words))
@@ -24,7 +24,7 @@ func parseTokens(text string) ([]int32, error) {
 	return ids, nil
 }
 
-// formatTokens writes ids as parseTokens reads them.
+// formatTokens formats ids in the syntax of parseTokens.
 func formatTokens(ids []int32) string {
 	words := make([]string, len(ids))
 	for i, id := range ids {
@@ -33,7 +33,7 @@ func formatTokens(ids []int32) string {
 	return strings.Join(words, " ")
 }
 
-// tokenFlag reads the value of -tokens, which must not be empty.
+// tokenFlag parses the value of -tokens, which must not be empty.
 func (f *flags) tokenFlag(text string) ([]int32, error) {
 	ids, err := parseTokens(text)
 	if err != nil {
@@ -45,10 +45,10 @@ func (f *flags) tokenFlag(text string) ([]int32, error) {
 	return ids, nil
 }
 
-// source is where a text comes from: a flag, a file or stdin.
+// source says where a text comes from: a flag, a file or stdin.
 type source struct {
 	text, file string
-	chat       bool // what is piped to the program are messages, not this text
+	chat       bool // piped input is messages, not this text
 }
 
 func (f *flags) source(what string) *source {
@@ -58,11 +58,10 @@ func (f *flags) source(what string) *source {
 	return s
 }
 
-// maxText is the longest text that is read: more than any context holds.
+// maxText is the greatest length of a text in bytes: more than any context holds.
 const maxText = 64 << 20
 
-// read returns the text; ok is false if there is none on the command line, and nothing was
-// piped to the program.
+// read returns the text. ok is false if the command line gives none and nothing was piped to the program.
 func (s *source) read(f *flags, stdin bool) (text string, ok bool, err error) {
 	var from []string
 	for _, name := range []string{"p", "f"} {
@@ -95,7 +94,7 @@ func (s *source) read(f *flags, stdin bool) (text string, ok bool, err error) {
 	return s.text, true, nil
 }
 
-// piped is the text on stdin, which is none if it is a terminal or empty.
+// piped returns the text on stdin. There is none if stdin is a terminal or empty.
 func (f *flags) piped() (text string, ok bool, err error) {
 	if _, interactive := terminal(f.env.in); interactive {
 		return "", false, nil
@@ -104,7 +103,7 @@ func (f *flags) piped() (text string, ok bool, err error) {
 	return text, text != "", err
 }
 
-// readText reads all of a file, which may be one without an end.
+// readText reads a whole file, and refuses one that is too long, as files may be endless.
 func readText(name string, r io.Reader) (string, error) {
 	data, err := io.ReadAll(io.LimitReader(r, maxText+1))
 	if err == nil && len(data) > maxText {

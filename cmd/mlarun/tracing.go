@@ -16,15 +16,14 @@ import (
 	"mla/runtime/system/buildinfo"
 )
 
-// traces makes spans, and sends them where the environment says.
+// traces creates spans, and exports them as the environment says.
 type traces struct {
 	trace.TracerProvider
-	sdk *sdktrace.TracerProvider // nil: nobody wants any
+	sdk *sdktrace.TracerProvider // nil: tracing is off
 }
 
-// tracing reads OpenTelemetry's variables: OTEL_EXPORTER_OTLP_ENDPOINT switches spans on,
-// OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and OTEL_BSP_… are the
-// SDK's own.
+// tracing reads OpenTelemetry's variables. OTEL_EXPORTER_OTLP_ENDPOINT switches spans on. The SDK itself
+// reads OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER and OTEL_BSP_….
 func tracing(ctx context.Context, log *slog.Logger) (*traces, error) {
 	exporter, err := otlp.FromEnvironment()
 	if err != nil {
@@ -34,7 +33,7 @@ func tracing(ctx context.Context, log *slog.Logger) (*traces, error) {
 		return &traces{TracerProvider: noop.NewTracerProvider()}, nil
 	}
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("spans", "error", err) }))
-	// What the environment says comes last, so that it is what holds.
+	// The attributes of the environment come last, so that they take precedence.
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "mlarun"), attribute.String("service.version", buildinfo.Version())), resource.WithFromEnv())
 	if err != nil {
 		return nil, err
@@ -43,11 +42,11 @@ func tracing(ctx context.Context, log *slog.Logger) (*traces, error) {
 	return &traces{p, p}, nil
 }
 
-// flushTime is the most time that the last spans get at the end: a collector that does not
-// answer must not hold the program.
+// flushTime is the greatest time for exporting the last spans: a collector that does not answer must not
+// delay the end of the program.
 const flushTime = 2 * time.Second
 
-// end sends what is left.
+// end exports the remaining spans.
 func (t *traces) end() {
 	if t.sdk == nil {
 		return

@@ -13,13 +13,12 @@ import (
 	"mla/runtime/system/child"
 )
 
-// trialTime is how long the test of indirect command buffers may take. It takes less
-// than a second, but for the first use of the system's compiler.
+// trialTime is the time limit of the test of indirect command buffers. The test takes less than a second,
+// except for the first use of the system's compiler.
 const trialTime = 20 * time.Second
 
-// trusted tells whether indirect command buffers (ICBs) work on a GPU. A GPU or a
-// system where they do not may end the process that tries, so another process is
-// the first to do so (rule 18). What came of it is kept.
+// trusted says whether indirect command buffers (ICBs) work on a GPU. A GPU or a system on which they fail
+// may crash the process that tries them, so another process tries them first (rule 18). The result is kept.
 func (f *flags) trusted(gpu *metal.Info) bool {
 	folder, key := metal.CacheFolder(), metal.Key(gpu, f.metalLib)
 	verdict, kept := trust.Verdict{}, false
@@ -43,8 +42,8 @@ func (f *flags) trusted(gpu *metal.Info) bool {
 	return verdict.OK
 }
 
-// tryICB runs the doctor's stages on ICBs in a process of its own. tried is false if
-// nothing was learned about them.
+// tryICB runs the doctor's stages about ICBs in another process. tried is false if the process found out
+// nothing about them.
 func (f *flags) tryICB() (v trust.Verdict, tried bool) {
 	var names []string
 	for _, s := range stages.All {

@@ -7,15 +7,16 @@ import (
 	"unicode/utf8"
 )
 
-// visible shows what steers a terminal in place of doing it. Models write what their files and their prompts make them
-// write: escape codes in it could set the title, clear the screen, answer in the user's name, or turn the text around.
+// visible shows control characters instead of sending them to a terminal. A model writes what its files and
+// prompts make it write: escape codes in its text could set the title, clear the screen, answer in the user's
+// name, or reverse the direction of the text.
 type visible struct {
 	w    io.Writer
-	rest []byte // the beginning of a character, of which the end has not come yet
+	rest []byte // the beginning of a character whose end has not arrived
 }
 
-// shown is a stream for what others have written: a model, a user of a conversation. A terminal gets it made visible;
-// files and pipes get the bytes.
+// shown returns a stream for text that others have written: a model, or a user in a conversation. On a
+// terminal, control characters are made visible. Files and pipes get the bytes.
 func shown(stream io.Writer) io.Writer {
 	if _, ok := terminal(stream); ok {
 		return &visible{w: stream}
@@ -23,7 +24,7 @@ func shown(stream io.Writer) io.Writer {
 	return stream
 }
 
-// Write implements io.Writer. A character that is cut is shown with the write that completes it.
+// Write implements io.Writer. A split character is shown by the write that completes it.
 func (v *visible) Write(data []byte) (int, error) {
 	var text strings.Builder
 	all := append(v.rest, data...)
@@ -39,11 +40,11 @@ func (v *visible) Write(data []byte) (int, error) {
 	return len(data), nil
 }
 
-// visibleRune is a character as a terminal may be sent it. U+FFFD stands for bytes that are no character.
+// visibleRune returns a character in the form that a terminal may receive. U+FFFD replaces invalid bytes.
 func visibleRune(r rune) string {
 	switch {
 	case r == '\n', r == '\t':
-	case r < ' ': // C0: Unicode has pictures of them
+	case r < ' ': // C0: Unicode has pictures of these characters
 		return string('␀' + r)
 	case r == 0x7f:
 		return "␡"
@@ -53,7 +54,8 @@ func visibleRune(r rune) string {
 	return string(r)
 }
 
-// turnsText says that a character changes the direction of the text after it, so that it reads as it is not.
+// turnsText says whether a character changes the direction of the text after it, which could disguise the
+// text.
 func turnsText(r rune) bool {
 	return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
 }

@@ -18,7 +18,7 @@ import (
 	"mla/runtime/system/userfile"
 )
 
-// broker are the flags that say where batches are.
+// broker holds the flags about the message broker of batches.
 type broker struct{ url, creds string }
 
 func (b *broker) flags(f *flags) {
@@ -26,7 +26,7 @@ func (b *broker) flags(f *flags) {
 	f.StringVar(&b.creds, "nats-creds", "", "`file` with credentials for it (default: none, or those in the address)")
 }
 
-// connect connects to the server; a connection that is lost is made again.
+// connect connects to the server. A lost connection is restored.
 func (b *broker) connect(f *flags) (*nats.Conn, jetstream.JetStream, error) {
 	if b.url == "" {
 		return nil, nil, f.wrong("-nats is missing")
@@ -43,7 +43,7 @@ func (b *broker) connect(f *flags) (*nats.Conn, jetstream.JetStream, error) {
 	return conn, js, err
 }
 
-// worker answers requests of batches until it is interrupted.
+// worker answers the requests of batches until it is interrupted.
 func worker(e *env, args []string) (err error) {
 	f := newFlags(e, "mlarun worker", "-nats URL -model F [-parallel 4] [flags]",
 		"Answers requests of batches: it takes one from the NATS server when it has a slot free, and",
@@ -62,7 +62,7 @@ func worker(e *env, args []string) (err error) {
 		return err
 	}
 	defer conn.Close()
-	if s.json { // whoever reads JSON cannot read notes
+	if s.json { // a reader of JSON cannot read notes
 		s.log = s.logger()
 	}
 	eng, err := s.open()
@@ -91,7 +91,7 @@ func worker(e *env, args []string) (err error) {
 	ended := make(chan error, 1)
 	go func() {
 		ended <- service.Run(running)
-		fail() // without a model there is nothing to work with
+		fail() // without a model the worker is useless
 	}()
 	log.Info("working", "nats", conn.ConnectedUrlRedacted(), "model", s.names()[0], "slots", s.parallel)
 	w := batch.Worker{Handler: server.New(cfg), Slots: s.parallel, Log: log}
@@ -100,7 +100,7 @@ func worker(e *env, args []string) (err error) {
 	return errors.Join(err, <-ended)
 }
 
-// submit hands a batch in, waits for its answers, and writes them.
+// submit submits a batch, waits for its answers, and writes them.
 func submit(e *env, args []string) (err error) {
 	f := newFlags(e, "mlarun submit", "-nats URL [-o OUT.jsonl] BATCH.jsonl",
 		"Hands the requests of a file in OpenAI's batch format to the workers of a NATS server (mlarun",

@@ -1,5 +1,5 @@
-// Package hostile runs a program where it cannot write: on a disk that is full, into a
-// folder that is read-only, to a reader that has gone. It is for tests.
+// Package hostile runs a program where it cannot write: on a full disk, in a read-only folder, or to a reader
+// that has closed. It is for tests.
 package hostile
 
 import (
@@ -13,27 +13,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Result is what became of a process.
+// Result is the outcome of a process.
 type Result struct {
-	Code     int // -1: a signal ended it
+	Code     int // -1: a signal ended the process
 	Signal   syscall.Signal
 	Out, Err string
 }
 
-// FullDisk runs a command whose files cannot grow, as on a disk that is full.
+// FullDisk runs a command whose files cannot grow, as on a full disk.
 func FullDisk(cmd *exec.Cmd) (Result, error) {
 	limited := exec.Command("sh", append([]string{"-c", `ulimit -f 0 && exec "$@"`, "sh", cmd.Path}, cmd.Args[1:]...)...)
 	limited.Env, limited.Dir = cmd.Env, cmd.Dir
 	return run(limited)
 }
 
-// ReadOnly runs a command that may not write where the file's mode forbids it, even if
-// the test may.
+// ReadOnly runs a command that may not write where a file's mode forbids writing, even if the test itself
+// may.
 func ReadOnly(cmd *exec.Cmd) (result Result, err error) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		// The process inherits what this thread lacks; the thread ends with the goroutine.
+		// The process inherits the missing capabilities of this thread. The thread ends with the goroutine.
 		runtime.LockOSThread()
 		if unix.Geteuid() == 0 {
 			if err = unix.Prctl(unix.PR_CAPBSET_DROP, unix.CAP_DAC_OVERRIDE, 0, 0, 0); err != nil {
@@ -87,7 +87,7 @@ func run(cmd *exec.Cmd) (Result, error) {
 	return r, err
 }
 
-// outcome is how a command ended; an error if it did not begin.
+// outcome returns how a command ended, or an error if it did not start.
 func outcome(cmd *exec.Cmd, err error) (Result, error) {
 	if cmd.ProcessState == nil {
 		return Result{}, err

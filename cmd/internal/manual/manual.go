@@ -1,5 +1,5 @@
-// Package manual writes a program's manual page, and what completes its command lines in
-// shells, from its commands and their flags: nothing of them is written twice.
+// Package manual writes a program's manual page and its shell completions from the program's commands and
+// their flags, so that nothing is written twice.
 package manual
 
 import (
@@ -9,41 +9,40 @@ import (
 	"strings"
 )
 
-// Program is what is described.
+// Program describes a program.
 type Program struct {
 	Name    string
 	Version string
-	Does    string // in a line
-	// Commands has the default, whose name is empty, first.
+	Does    string // in one line
+	// Commands has the default command, whose name is empty, first.
 	Commands []Command
-	Exits    string // the exit codes, in a line
+	Exits    string // the exit codes, in one line
 }
 
 // Command is one way to call the program.
 type Command struct {
 	Name  string
-	Args  string // in a line
-	Does  string // in a line
+	Args  string // in one line
+	Does  string // in one line
 	Flags []Flag
 }
 
 // Flag is a flag of a command.
 type Flag struct {
-	Names   []string // without dashes, its own first
-	Value   string   // what follows the flag; "": nothing
+	Names   []string // without dashes; the flag's own name first
+	Value   string   // the kind of value; "": the flag takes none
 	Usage   string
-	Values  []string // that shells offer; nil: any
-	Default string   // "": none that is worth a word
+	Values  []string // values that shells offer; nil: any
+	Default string   // "": none worth mentioning
 }
 
-// paths are the values that are files or folders.
+// paths are the kinds of values that are files or folders.
 var paths = []string{"file", "folder", "library", "bundle"}
 
-// takesPath tells whether shells should offer files.
+// takesPath says whether shells should offer files.
 func (f *Flag) takesPath() bool { return slices.Contains(paths, f.Value) }
 
-// Flags lists those of a set. A flag without a usage is another name of the one that has
-// the same value.
+// Flags lists the flags of a set. A flag without a usage is another name of the flag with the same value.
 func Flags(set *flag.FlagSet) []Flag {
 	var list []Flag
 	at := map[flag.Value]int{}

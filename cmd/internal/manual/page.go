@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Page is the manual page, for section 1, in the macros of man(7).
+// Page returns the manual page, for section 1, in the macros of man(7).
 func (p *Program) Page() string {
 	var t strings.Builder
 	fmt.Fprintf(&t, ".TH %s 1 \"\" \"%s %s\" \"User Commands\"\n", strings.ToUpper(p.Name), p.Name, roff(p.Version))
@@ -42,16 +42,16 @@ func (p *Program) Page() string {
 	return t.String()
 }
 
-// call is how the command is called.
+// call returns the beginning of the command's command line.
 func (c *Command) call(program string) string { return strings.TrimSpace(program + " " + c.Name) }
 
-// roff escapes what troff would read as a command.
+// roff escapes characters that troff would interpret.
 func roff(s string) string {
 	return strings.NewReplacer(`\`, `\e`, "-", `\-`, "'", `\(aq`, "`", `\(ga`, "\n", " ").Replace(s)
 }
 
-// line is a text as a line of its own, which begins with no macro; nothing of an empty
-// one, which would be a paragraph.
+// line returns a text as a separate line that does not begin a macro. An empty text gives no line, since an
+// empty line would begin a paragraph.
 func line(s string) string {
 	switch s = roff(s); {
 	case s == "":

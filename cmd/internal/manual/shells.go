@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// shells write what completes command lines, by name.
+// shells holds the functions that write completion scripts, by shell.
 var shells = map[string]func(*Program) string{"bash": (*Program).bash, "zsh": (*Program).zsh, "fish": (*Program).fish}
 
-// Shells lists the names that Completion takes.
+// Shells lists the names that Completion accepts.
 func Shells() []string { return slices.Sorted(maps.Keys(shells)) }
 
-// Completion is what completes command lines in a shell; ok is false for an unknown one.
+// Completion returns the completion script for a shell. ok is false for an unknown shell.
 func (p *Program) Completion(shell string) (text string, ok bool) {
 	write, ok := shells[shell]
 	if !ok {
@@ -22,7 +22,7 @@ func (p *Program) Completion(shell string) (text string, ok bool) {
 	return write(p), true
 }
 
-// names lists the commands.
+// names lists the names of the commands.
 func (p *Program) names() (list []string) {
 	for _, c := range p.Commands {
 		if c.Name != "" {
@@ -32,7 +32,8 @@ func (p *Program) names() (list []string) {
 	return list
 }
 
-// pattern is the case of a shell for a command; the default comes last.
+// pattern returns the pattern of a command in a shell's case statement. The default command matches
+// everything, so it comes last.
 func pattern(c *Command) string {
 	if c.Name == "" {
 		return "*"
@@ -40,7 +41,7 @@ func pattern(c *Command) string {
 	return c.Name
 }
 
-// dashed lists the names of flags that a filter wants, with dashes.
+// dashed lists, with dashes, the names of the flags for which want returns true.
 func dashed(flags []Flag, want func(*Flag) bool) (list []string) {
 	for i := range flags {
 		if want(&flags[i]) {
@@ -52,7 +53,7 @@ func dashed(flags []Flag, want func(*Flag) bool) (list []string) {
 	return list
 }
 
-// ordered has the default command last, as a case of a shell wants it.
+// ordered returns the commands with the default command last, as a case statement needs.
 func (p *Program) ordered() []Command {
 	return append(slices.Clone(p.Commands[1:]), p.Commands[0])
 }
@@ -100,7 +101,7 @@ complete -o filenames -F _%[1]s %[1]s
 	return t.String()
 }
 
-// bashChoices sets the values to offer after a flag.
+// bashChoices writes the cases that set the values to offer after a flag.
 func bashChoices(flags []Flag) string {
 	var t strings.Builder
 	for _, f := range flags {
@@ -111,7 +112,7 @@ func bashChoices(flags []Flag) string {
 	return t.String()
 }
 
-// zshPlain escapes what ends a description in a specification of zsh's _arguments.
+// zshPlain escapes the characters that end a description in a specification of zsh's _arguments.
 var zshPlain = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, ":", `\:`)
 
 func (p *Program) zsh() string {
@@ -176,10 +177,10 @@ func (p *Program) fish() string {
 	return t.String()
 }
 
-// mostShort is how much of a usage a shell shows, in bytes.
+// mostShort is the greatest length of a usage in completions, in bytes.
 const mostShort = 70
 
-// short is the beginning of a usage.
+// short returns the beginning of a usage.
 func short(usage string) string {
 	text, _, _ := strings.Cut(usage, ";")
 	if len(text) <= mostShort {
@@ -191,10 +192,10 @@ func short(usage string) string {
 	return text
 }
 
-// quoted is a word for bash and zsh.
+// quoted quotes a word for bash and zsh.
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// fishQuoted is a word for fish, which escapes within single quotes.
+// fishQuoted quotes a word for fish, which interprets escapes within single quotes.
 func fishQuoted(s string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(s) + "'"
 }

@@ -1,13 +1,13 @@
-// Package output wraps what a program prints at words, and keeps the errors of writing it.
+// Package output wraps the text that a program prints at words, and keeps errors of writing.
 package output
 
 import "io"
 
-// Writer passes on what is written and keeps the first error, so that a program that
-// prints line by line can ask once, at its end, whether all of it has arrived.
+// Writer passes on what is written and keeps the first error. So a program that prints line by line can check
+// once, at its end, whether all of the output has arrived.
 type Writer struct {
 	To  io.Writer
-	Err error // the first
+	Err error // the first error
 }
 
 // Write implements io.Writer.

@@ -16,12 +16,12 @@ import (
 	"golang.org/x/term"
 )
 
-// Completer says what Tab may make of a line that begins with a slash: the head of the line stays,
-// and an entry of the list follows it.
+// Completer returns the completions of a line that begins with a slash when Tab is pressed. A completed line
+// is head followed by an entry of list.
 type Completer func(line string) (head string, list []string)
 
-// Edited reads from the terminal of stdin and stdout, with a completer. The terminal is in raw
-// mode only while a line is read, so that Ctrl-C interrupts an answer.
+// Edited returns a Reader of the terminal of stdin and stdout, with a completer. The terminal is in raw mode
+// only while a line is read, so that Ctrl-C interrupts an answer.
 func Edited(h *History, complete Completer) (*Reader, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
@@ -32,20 +32,20 @@ func Edited(h *History, complete Completer) (*Reader, error) {
 	return &Reader{lines: e, history: h}, nil
 }
 
-// editor is a line editor. The library reads keys from a pipe, into which the editor puts
-// what comes from the terminal, so that what is pasted is no command.
+// editor is a line editor. The library reads keys from a pipe, into which the editor writes the terminal's
+// input, so that pasted text cannot act as commands.
 type editor struct {
 	history       *History
 	completer     Completer
-	keys, feed    *os.File // the pipe's ends
+	keys, feed    *os.File // both ends of the pipe
 	stdin, stdout *os.File
-	next          chan struct{} // a line is wanted
-	resized       atomic.Bool   // the window has another size than the line was drawn for
-	erased        bool          // the line has been taken off the window, to be begun again
-	at            int           // where the cursor was then, in runes
+	next          chan struct{} // requests a line
+	resized       atomic.Bool   // the window's size has changed since the line was drawn
+	erased        bool          // the line was removed from the window and must be drawn again
+	at            int           // the position of the cursor at that time, in runes
 }
 
-// pump passes on keys, up to the end of a line for each that is wanted.
+// pump passes keys on. For each requested line it passes them up to the line's end.
 func (e *editor) pump() {
 	defer e.feed.Close()
 	var p pasted
@@ -101,14 +101,14 @@ func (e *editor) line(prompt string) (string, error) {
 		case errors.Is(err, edit.ErrPromptAborted):
 			return "", ErrInterrupted
 		case errors.Is(err, io.EOF):
-			fmt.Fprintln(e.stdout) // what follows begins a line
+			fmt.Fprintln(e.stdout) // begin a new line
 		}
 		return strings.NewReplacer(string(lineBreak), "\n", string(tabulator), "\t").Replace(text), err
 	}
 }
 
-// restoring puts the terminal back before a signal ends the program, as the library does
-// when a line ends; until stop is called. A signal that is ignored stays so.
+// restoring restores the terminal before a signal ends the program, as the library does when a line ends,
+// until stop is called. An ignored signal stays ignored.
 func (e *editor) restoring() (stop func()) {
 	fd := int(e.stdin.Fd())
 	before, err := term.GetState(fd)
@@ -126,7 +126,7 @@ func (e *editor) restoring() (stop func()) {
 		select {
 		case s := <-ends:
 			fmt.Fprint(e.stdout, pasteOff+"\r\n")
-			_ = term.Restore(fd, before) // a terminal that has gone needs none
+			_ = term.Restore(fd, before) // a terminal that was closed needs no restoring
 			signal.Reset(s)
 			_ = syscall.Kill(os.Getpid(), s.(syscall.Signal))
 		case <-done:
@@ -138,14 +138,13 @@ func (e *editor) restoring() (stop func()) {
 	}
 }
 
-// open makes a state of the library, which takes the terminal's size then. It reads what
-// os.Stdin is at that time.
+// open creates a state of the library, which reads the terminal's size and os.Stdin at that time.
 func (e *editor) open() *edit.State {
 	os.Stdin = e.keys
 	state := edit.NewLiner()
 	os.Stdin = e.stdin
-	// The library draws a line of a resized window as if its rows were those of before,
-	// over what stands above it; see watch.
+	// After a change of the window's size the library draws the line as if its rows were unchanged, over the
+	// text above it; see watch.
 	signal.Reset(syscall.SIGWINCH)
 	state.SetMultiLineMode(true)
 	state.SetCtrlCAborts(true)
@@ -157,8 +156,8 @@ func (e *editor) open() *edit.State {
 	return state
 }
 
-// watch has the line drawn anew in a window of another size: a Tab makes the library say
-// what the line is and where its cursor, and a Return ends it, to be begun again.
+// watch redraws the line when the window's size changes. A Tab makes the library report the line and the
+// cursor, and a Return ends the line, which is then begun again.
 func (e *editor) watch(windows <-chan os.Signal, done <-chan struct{}) {
 	for {
 		select {
@@ -174,7 +173,8 @@ func (e *editor) watch(windows <-chan os.Signal, done <-chan struct{}) {
 	}
 }
 
-// complete is called at a Tab: it completes what begins with a slash, or takes a line off the window.
+// complete is called when Tab is pressed. It completes a line that begins with a slash, or removes the line
+// from the window.
 func (e *editor) complete(prompt, line string, pos int) (head string, list []string, tail string) {
 	if e.resized.Load() {
 		e.erase(prompt, line, pos)
@@ -186,8 +186,8 @@ func (e *editor) complete(prompt, line string, pos int) (head string, list []str
 	return head, list, ""
 }
 
-// erase takes the line off the window, which has moved the ends of its rows, and has the
-// library end it without a trace.
+// erase removes the line from the window, whose rows end at other places after the resize, and has the
+// library end the line without output.
 func (e *editor) erase(prompt, line string, pos int) {
 	e.erased, e.at = true, pos
 	if columns, _, err := term.GetSize(int(e.stdout.Fd())); err == nil && columns > 0 {
@@ -197,12 +197,12 @@ func (e *editor) erase(prompt, line string, pos int) {
 	}
 	fmt.Fprint(e.stdout, "\r\x1b[J")
 	if nowhere, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
-		os.Stdout = nowhere // where the library writes, until shown
+		os.Stdout = nowhere // the library writes here until shown
 	}
 	_, _ = e.feed.WriteString("\r")
 }
 
-// shown lets the library write on the terminal again.
+// shown makes the library write to the terminal again.
 func (e *editor) shown() (err error) {
 	if os.Stdout != e.stdout {
 		err = os.Stdout.Close()
@@ -211,8 +211,8 @@ func (e *editor) shown() (err error) {
 	return err
 }
 
-// columnsOf is how many columns a text takes in a window, with those that stay empty
-// because a wide character does not fit the end of a row.
+// columnsOf returns how many columns a text takes in a window, including columns that stay empty because a
+// wide character does not fit at the end of a row.
 func columnsOf(text string, columns int) (n int) {
 	for _, r := range text {
 		w := runewidth.RuneWidth(r)

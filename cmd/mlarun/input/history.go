@@ -13,22 +13,21 @@ import (
 	"mla/runtime/system/userfile"
 )
 
-// Limits of a history.
+// The limits of a history.
 const (
 	mostMessages = 1000
-	mostBytes    = 1 << 20  // of the file that are read: its end
-	longest      = 16 << 10 // bytes of a message that is kept
+	mostBytes    = 1 << 20  // only the end of the file is read
+	longest      = 16 << 10 // bytes of a message; longer ones are not kept
 )
 
-// History is what was said before, the last thing last. It is kept in a file, a message a
-// line as JSON, private to the user. Where the file cannot be read or written it is only
-// that of this run.
+// History holds earlier messages, the latest last. It is kept in a file that is private to the user, with one
+// message per line as JSON. If the file cannot be read or written, the history lasts for this run only.
 type History struct {
 	path     string
 	messages []string
 }
 
-// DefaultHistory is the file in the user's state folder (XDG); "" where there is none.
+// DefaultHistory returns the file in the user's state folder (XDG); "" if there is none.
 func DefaultHistory(getenv func(string) string) string {
 	folder := getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(folder) {
@@ -41,7 +40,7 @@ func DefaultHistory(getenv func(string) string) string {
 	return filepath.Join(folder, "mla", "history")
 }
 
-// OpenHistory reads a history; path "" is one that is not kept.
+// OpenHistory reads a history. With an empty path the history is not kept.
 func OpenHistory(path string) *History {
 	h := &History{path: path}
 	if path == "" {
@@ -49,7 +48,7 @@ func OpenHistory(path string) *History {
 	}
 	file, err := userfile.Open(path)
 	if errors.Is(err, userfile.ErrNotRegular) {
-		h.path = "" // somebody else's
+		h.path = "" // the file belongs to another user
 	}
 	if err != nil {
 		return h
@@ -71,7 +70,7 @@ func OpenHistory(path string) *History {
 	return h
 }
 
-// read takes messages from lines; what is none is left out.
+// read takes messages from lines. Lines that are not messages are skipped.
 func (h *History) read(data []byte) {
 	for line := range bytes.Lines(data) {
 		var text string
@@ -81,7 +80,7 @@ func (h *History) read(data []byte) {
 	}
 }
 
-// remember adds a message, unless it says nothing new.
+// remember adds a message, unless it is empty, too long, or repeats the last one. It says whether it did.
 func (h *History) remember(text string) bool {
 	if strings.TrimSpace(text) == "" || len(text) > longest || len(h.messages) > 0 && h.messages[len(h.messages)-1] == text {
 		return false
@@ -93,7 +92,7 @@ func (h *History) remember(text string) bool {
 	return true
 }
 
-// Add adds a message. Several programs may add to one file.
+// Add adds a message. Several programs may add to one file at once.
 func (h *History) Add(text string) {
 	if !h.remember(text) || h.path == "" {
 		return
@@ -109,11 +108,11 @@ func (h *History) Add(text string) {
 	if err != nil {
 		return
 	}
-	_, _ = file.Write(append(line, '\n')) // a chat goes on without a history
+	_, _ = file.Write(append(line, '\n')) // a chat continues without a history
 	_ = file.Close()
 }
 
-// shorten writes the file anew with what is remembered, in one step.
+// shorten rewrites the file with the remembered messages, atomically.
 func (h *History) shorten() {
 	var data bytes.Buffer
 	e := json.NewEncoder(&data)
@@ -122,5 +121,5 @@ func (h *History) shorten() {
 			return
 		}
 	}
-	_ = atomicfile.WritePrivate(h.path, data.Bytes()) // a chat goes on with a long history
+	_ = atomicfile.WritePrivate(h.path, data.Bytes()) // a chat continues with a long history
 }

@@ -1,6 +1,6 @@
-// Package input reads what a user says in a chat: messages of one line or, between two
-// """, of several. On a terminal lines are edited, with a history that outlives the
-// program, and what is pasted is one message however many lines it has.
+// Package input reads the user's messages in a chat. A message is one line or, between two """, several
+// lines. On a terminal, lines are edited, with a history that persists between runs, and pasted text is one
+// message however many lines it has.
 package input
 
 import (
@@ -11,13 +11,13 @@ import (
 	"strings"
 )
 
-// ErrInterrupted says that Ctrl-C dropped a message.
+// ErrInterrupted is the error of Read after Ctrl-C, which discards a message.
 var ErrInterrupted = errors.New("interrupted")
 
-// quotes stand around a message of several lines.
+// quotes enclose a message of several lines.
 const quotes = `"""`
 
-// liner reads one line, after a prompt; io.EOF may come with a last line.
+// liner reads one line, after a prompt. io.EOF may come with a last line.
 type liner interface {
 	line(prompt string) (string, error)
 }
@@ -25,15 +25,14 @@ type liner interface {
 // Reader reads messages.
 type Reader struct {
 	lines   liner
-	history *History // nil: none is kept
+	history *History // nil: no history
 }
 
-// The prompts of a message's first line, and of the others.
+// firstPrompt is the prompt of a message's first line, nextPrompt that of the other lines.
 const firstPrompt, nextPrompt = "> ", ". "
 
-// Read returns the next message, without the quotes around it. The error is io.EOF at the
-// end of the input, which may come with a last message, ErrInterrupted after Ctrl-C, or
-// that of the terminal.
+// Read returns the next message, without the quotes around it. The error is io.EOF at the end of the input,
+// which may come with a last message, ErrInterrupted after Ctrl-C, or an error of the terminal.
 func (r *Reader) Read() (string, error) {
 	text, err := r.lines.line(firstPrompt)
 	for err == nil && open(text) {
@@ -51,12 +50,12 @@ func (r *Reader) Read() (string, error) {
 	return text, err
 }
 
-// open tells whether a message needs more lines.
+// open says whether a message needs more lines.
 func open(text string) bool {
 	return strings.HasPrefix(strings.TrimSpace(text), quotes) && strings.Count(text, quotes)%2 == 1
 }
 
-// unquoted is a message without the quotes around it, and the line breaks inside them.
+// unquoted returns a message without the quotes around it and the line breaks next to them.
 func unquoted(text string) string {
 	inner, quoted := strings.CutPrefix(strings.TrimSpace(text), quotes)
 	if !quoted {
@@ -66,19 +65,19 @@ func unquoted(text string) string {
 	return strings.TrimSuffix(strings.TrimPrefix(inner, "\n"), "\n")
 }
 
-// plain reads lines as they are.
+// plain reads lines without editing.
 type plain struct {
 	r *bufio.Reader
-	w io.Writer // of prompts; nil: there are none
+	w io.Writer // receives prompts; nil: no prompts
 }
 
-// Plain reads from a pipe or a file, or from a terminal that cannot edit; on that, prompts
-// are written to w.
+// Plain returns a Reader of a pipe or a file, or of a terminal that cannot edit lines. Prompts are written to
+// w unless it is nil.
 func Plain(r io.Reader, w io.Writer) *Reader {
 	return &Reader{lines: &plain{bufio.NewReader(r), w}}
 }
 
-// maxLine is how long a line may be.
+// maxLine is the greatest length of a line, in bytes.
 const maxLine = 16 << 20
 
 func (p *plain) line(prompt string) (string, error) {

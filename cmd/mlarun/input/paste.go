@@ -2,7 +2,7 @@ package input
 
 import "bytes"
 
-// Terminals put these around what is pasted, once they are asked to (bracketed paste).
+// Terminals put these markers around pasted text, once bracketed paste is switched on.
 const (
 	pasteBegin = "\x1b[200~"
 	pasteEnd   = "\x1b[201~"
@@ -10,22 +10,22 @@ const (
 	pasteOff   = "\x1b[?2004l"
 )
 
-// What stands for a line break and a tab in a line that is edited.
+// The signs that replace a line break and a tab in a line that is edited.
 const (
 	lineBreak = '␤'
 	tabulator = '␉'
 )
 
-// pasted takes apart what comes from a terminal: outside of what is pasted it is passed on,
-// inside line breaks and tabs become signs, and other control codes are left out, as they
-// would be commands. A marker may come in pieces.
+// pasted filters the terminal's input. Text outside the markers passes unchanged. Inside, line breaks and
+// tabs are replaced by signs, and other control characters are removed, as they would act as commands. A
+// marker may arrive in pieces.
 type pasted struct {
 	inside bool
-	held   []byte // the beginning of a marker, maybe
-	cr     bool   // the last byte inside was a carriage return
+	held   []byte // possibly the beginning of a marker
+	cr     bool   // the last byte inside the markers was a carriage return
 }
 
-// push returns what is certain of the text so far.
+// push filters data, and returns the part of the text that is certain so far.
 func (p *pasted) push(data []byte) (out []byte) {
 	data = append(p.held, data...)
 	p.held = nil
@@ -38,7 +38,7 @@ func (p *pasted) push(data []byte) (out []byte) {
 		rest := len(data)
 		if at >= 0 {
 			rest = at
-		} else if p.inside { // outside, a key may begin like a marker: it is not to wait
+		} else if p.inside { // outside, a key may begin like a marker, and must not wait
 			rest -= beginning(data, marker)
 		} else if n := beginning(data, marker); n > len("\x1b[") {
 			rest -= n
@@ -54,14 +54,14 @@ func (p *pasted) push(data []byte) (out []byte) {
 	return out
 }
 
-// pass adds bytes that are no markers.
+// pass adds bytes that are not part of a marker.
 func (p *pasted) pass(out, data []byte) []byte {
 	if !p.inside {
 		return append(out, data...)
 	}
 	for _, b := range data {
 		switch {
-		case b == '\n' && p.cr: // the line break is there already
+		case b == '\n' && p.cr: // the carriage return was already replaced
 		case b == '\r' || b == '\n':
 			out = append(out, string(lineBreak)...)
 		case b == '\t':
@@ -74,7 +74,7 @@ func (p *pasted) pass(out, data []byte) []byte {
 	return out
 }
 
-// beginning is how many bytes at the end of data begin a marker.
+// beginning returns how many bytes at the end of data begin a marker.
 func beginning(data []byte, marker string) int {
 	for n := min(len(data), len(marker)-1); n > 0; n-- {
 		if bytes.HasSuffix(data, []byte(marker[:n])) {

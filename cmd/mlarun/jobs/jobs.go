@@ -1,5 +1,4 @@
-// Package jobs reads the input of -parallel: a line is a prompt, or an object with one and
-// how it is to be continued.
+// Package jobs reads the input of -parallel: a line is a prompt, or an object with a prompt and its options.
 package jobs
 
 import (
@@ -12,19 +11,20 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// Job is a line. What it leaves out is nil but for Max and Stop, which Read fills in.
+// Job is a line. Missing fields are nil, except Max and Stop, which Read fills in.
 type Job struct {
-	Prompt *string  `json:"prompt"` // not empty
-	Max    *int     `json:"n"`      // tokens; -1: up to the end of the context
+	Prompt *string  `json:"prompt"` // never empty
+	Max    *int     `json:"n"`      // in tokens; -1: up to the end of the context
 	Temp   *float32 `json:"temp"`
 	Seed   *uint64  `json:"seed"`
 	Stop   []string `json:"stop"`
 
-	Line int `json:"-"` // of the text, from 1
+	Line int `json:"-"` // number of the line, from 1
 }
 
-// Read reads a text. Blank lines are no jobs. max and stop are those of lines without their
-// own, max one that may still change, params what their temperature and seed must go with. The error names the line.
+// Read parses a text. Blank lines are skipped. max and stop apply to lines without their own; max is a
+// pointer because its value may still change. The temperature and the seed of a line must be valid together
+// with params. Errors name the line.
 func Read(text string, max *int, stop []string, params sample.Params) (list []*Job, err error) {
 	number := 0
 	for line := range strings.Lines(text) {
@@ -75,10 +75,10 @@ func (j *Job) read(line string) error {
 	return nil
 }
 
-// kinds are what the fields of a line are, in the words of JSON.
+// kinds are the types of the fields, in the words of JSON.
 var kinds = map[string]string{"prompt": "a string", "n": "a whole number", "temp": "a number", "seed": "a whole number from 0 on", "stop": "a list of strings"}
 
-// explain says which field has a value of another kind, and what was expected.
+// explain says which field has a value of the wrong type, and which type was expected.
 func explain(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) && kinds[wrong.Field] != "" {
@@ -87,7 +87,7 @@ func explain(err error) error {
 	return err
 }
 
-// Sampling is how tokens are picked: as p, but for what the line says.
+// Sampling returns p with the line's own temperature and seed.
 func (j *Job) Sampling(p sample.Params) sample.Params {
 	p.Temperature = *cmp.Or(j.Temp, &p.Temperature)
 	p.Seed = *cmp.Or(j.Seed, &p.Seed)
