@@ -113,8 +113,8 @@ func selectLaunch(p *ir.Program, uses *ir.Uses, s *ir.Launch, head bool) (plan.K
 }
 
 // groupingThreads is the number of threads of a threadgroup that groups rows by expert. Every threadgroup
-// reads the selections of all rows, and there are too few threadgroups to fill the cores, so many threads
-// each are better.
+// reads the selections of all rows. There are fewer threadgroups than the cores could hold, so they can be
+// large.
 const groupingThreads = 512
 
 // expandThreads is the number of threads of a threadgroup that expands heads. A simdgroup has 32 columns of a page.
