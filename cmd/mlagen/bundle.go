@@ -18,16 +18,16 @@ import (
 	"mla/runtime/plan/bundlefile"
 )
 
-// bundleFlags say which bundle file to write.
+// bundleFlags are the flags that select which bundle file is written, and where.
 type bundleFlags struct {
 	gguf, pre, out         string
 	install, ptx, metallib bool
 }
 
-// wanted says that a bundle file is asked for, rather than Go tables.
+// wanted reports whether a bundle file is asked for instead of Go tables.
 func (f *bundleFlags) wanted() bool { return *f != bundleFlags{} }
 
-// runBundle writes a bundle file: of a model file, or of a spec.
+// runBundle writes the bundle file of a model file or of a spec.
 func (g *generateFlags) runBundle(stdout io.Writer) error {
 	f := &g.bundle
 	switch {
@@ -73,8 +73,9 @@ func (g *generateFlags) runBundle(stdout io.Writer) error {
 	return err
 }
 
-// local makes the model's name a path. The cache of the hub is for its files alone: the
-// bundle of a model there goes to the user's folder, if nothing else is said.
+// local replaces the name of a Hugging Face model by the path of its file. The bundle of a model in the hub's
+// cache goes to the user's bundle folder unless -o is given, because only the hub's own files belong in its
+// cache.
 func (f *bundleFlags) local() (err error) {
 	if f.gguf, err = localModel(f.gguf); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (f *bundleFlags) local() (err error) {
 	return nil
 }
 
-// parts says what a file has of a bundle besides its plan and its source.
+// parts lists what a bundle file contains of a bundle besides its plan and its Metal source.
 func parts(f *bundlefile.File, bundle string) (text string) {
 	if f.PTX[bundle] != nil {
 		text += ", PTX"
@@ -96,7 +97,7 @@ func parts(f *bundlefile.File, bundle string) (text string) {
 	return text
 }
 
-// path is where the file goes: beside the model or the spec if nothing else is said.
+// path returns the path of the bundle file. The default is beside the model or the spec.
 func (f *bundleFlags) path(spec string) (string, error) {
 	beside := bundlefile.Beside(f.gguf)
 	if f.gguf == "" {
@@ -115,8 +116,8 @@ func (f *bundleFlags) path(spec string) (string, error) {
 	return filepath.Join(folder, filepath.Base(beside)), os.MkdirAll(folder, 0o755)
 }
 
-// bundleSpec is the spec to compile, with its text: that of a file, or one made from a
-// model's header.
+// bundleSpec returns the spec to compile and its text. Both are read from -spec, or generated from the header
+// of the model file.
 func (g *generateFlags) bundleSpec() (s *spec.Spec, text []byte, err error) {
 	if g.spec != "" {
 		if s, err = spec.Load(g.spec, g.tunings...); err != nil {
@@ -150,7 +151,7 @@ func openModel(path, pre string) (*gguf.File, error) {
 	return file, err
 }
 
-// compile makes all bundles of a spec, and what else was asked for.
+// compile compiles all bundles of a spec, and their PTX and Metal libraries if the flags ask for them.
 func (f *bundleFlags) compile(s *spec.Spec, text []byte) (*bundlefile.File, error) {
 	file := &bundlefile.File{Spec: text, PTX: map[string][]byte{}, Metal: map[string][]byte{}}
 	for _, v := range s.Portable() {

@@ -13,7 +13,7 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// specFlags choose the one variant of a spec that a command looks at.
+// specFlags are the flags that choose one variant of a spec.
 type specFlags struct{ path, act, class string }
 
 func (v *specFlags) add(c *cobra.Command) {
@@ -22,7 +22,8 @@ func (v *specFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&v.class, "class", "", "`devices` that its shapes are for, apple or nvidia (default: any)")
 }
 
-// argument takes the spec from arguments where no flag names it, and returns the others.
+// argument takes the spec's path from the first positional argument if -spec is missing, and returns the
+// other arguments.
 func (v *specFlags) argument(args []string) []string {
 	if v.path != "" || len(args) == 0 {
 		return args
@@ -31,7 +32,7 @@ func (v *specFlags) argument(args []string) []string {
 	return args[1:]
 }
 
-// load reads the spec, which the command of a name needs.
+// load loads the chosen variant. command is the name of the sub-command, for messages.
 func (v *specFlags) load(command string) (*spec.Spec, error) {
 	if v.path == "" {
 		return nil, fmt.Errorf("%w: %s needs a spec", errUsage, command)
@@ -104,7 +105,7 @@ func (d *describeFlags) print(r *describe.Report, stdout io.Writer) error {
 	return r.Table(stdout)
 }
 
-// page writes the report as a page.
+// page writes the report as an HTML page.
 func (d *describeFlags) page(r *describe.Report, stdout io.Writer) error {
 	if d.kernels != "" {
 		if err := r.Measured(d.kernels); err != nil {

@@ -9,8 +9,8 @@ import (
 	"mla/runtime/load/hub"
 )
 
-// localModel is the path of a model file; one of the Hugging Face hub is loaded into the
-// hub's cache, if it is not there.
+// localModel returns the path of a model file. A model of the Hugging Face hub is first downloaded to the
+// hub's cache if it is not there.
 func localModel(name string) (path string, err error) {
 	r, ok, err := hub.Named(name)
 	switch {
@@ -37,7 +37,7 @@ func localModel(name string) (path string, err error) {
 	return client.Model(ctx, r)
 }
 
-// percent notes a line at every twentieth of what is loaded.
+// percent returns a progress function for a download that notes a line every 5 %.
 func percent(note func(string), name string) func(done, total int64) {
 	var meter hub.Meter
 	next := int64(0)

@@ -17,14 +17,14 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// cacheType is the element type of the latent cache that kernels are measured with.
+// cacheType is the element type of the latent cache during measurements.
 const cacheType = quant.F16
 
-// kernelCache keeps the PTX of single kernels in a folder, each by the hash of what
-// it was made from, so that a kernel is compiled once whatever becomes of the others.
+// kernelCache keeps the PTX of single kernels in a folder. The key of a kernel is the hash of clang's input,
+// so a kernel is compiled once even if other kernels of its bundle change.
 type kernelCache struct {
 	dir   string
-	texts map[string]string // by key, of what was read
+	texts map[string]string // PTX that was read, by key
 }
 
 func newKernelCache(dir string) (*kernelCache, error) {
@@ -33,7 +33,7 @@ func newKernelCache(dir string) (*kernelCache, error) {
 
 func (c *kernelCache) path(key string) string { return filepath.Join(c.dir, key+".ptx.gz") }
 
-// bundle is the PTX of all kernels of a trial's bundle. What is missing is compiled.
+// bundle returns the PTX of all kernels of a trial's bundle. Missing kernels are compiled.
 func (c *kernelCache) bundle(b *plan.Bundle) (string, error) {
 	pieces, err := keyed(b)
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *kernelCache) bundle(b *plan.Bundle) (string, error) {
 	return ptx.Join(texts)
 }
 
-// keyed are a bundle's kernels by their keys.
+// keyed splits a bundle into bundles of one kernel each, by their keys.
 func keyed(b *plan.Bundle) (map[string]*plan.Bundle, error) {
 	pieces, err := tune.Pieces(b, cacheType)
 	if err != nil {
@@ -70,7 +70,7 @@ func keyed(b *plan.Bundle) (map[string]*plan.Bundle, error) {
 	return byKey, nil
 }
 
-// compile makes the pieces that are not in the folder, on all cores.
+// compile compiles the kernels that are not in the folder, on all CPU cores.
 func (c *kernelCache) compile(pieces map[string]*plan.Bundle) error {
 	var missing []string
 	for _, key := range slices.Sorted(maps.Keys(pieces)) {
@@ -89,7 +89,7 @@ func (c *kernelCache) compile(pieces map[string]*plan.Bundle) error {
 	})
 }
 
-// text is the PTX of a piece.
+// text returns the PTX of one kernel.
 func (c *kernelCache) text(key string, piece *plan.Bundle) (string, error) {
 	if text, ok := c.texts[key]; ok {
 		return text, nil
@@ -108,7 +108,7 @@ func (c *kernelCache) text(key string, piece *plan.Bundle) (string, error) {
 	return text, err
 }
 
-// compileAll compiles whatever a search over the knobs can ask for.
+// compileAll compiles every kernel that a search over the knobs can ask for.
 func (t *tuneFlags) compileAll(rigs []*rig, knobs []tune.Knob, stdout io.Writer) error {
 	c, err := newKernelCache(t.cache)
 	if err != nil {

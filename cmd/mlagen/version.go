@@ -11,8 +11,8 @@ import (
 	"mla/templates"
 )
 
-// version says which program this is, and what the bundles depend on that it writes: two
-// programs for which this is alike write the same bundles.
+// version returns the program's version and the versions of everything that its bundles depend on. Two
+// programs with the same text write the same bundles.
 func version() string {
 	text := sha256.New()
 	err := fs.WalkDir(templates.MSL, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -24,7 +24,7 @@ func version() string {
 		return err
 	})
 	if err != nil {
-		panic(err) // of a file in the program
+		panic(err) // the templates are embedded in the program, so reading cannot fail
 	}
 	return fmt.Sprintf("%s\nbundle files: version %d, schema %.12s, templates %.6x",
 		buildinfo.Line("mlagen"), bundlefile.Version, planjson.Schema(), text.Sum(nil))
