@@ -70,10 +70,8 @@ func watch(s *spec.Spec, width int) (*trace, error) {
 	err := pass.Compile(t.program, pass.Options{Observe: func(name string, p *ir.Program) error {
 		at := map[*ir.Op]int{}
 		for i, s := range p.Launches {
-			for _, part := range s.Parts {
-				for _, op := range part.Ops {
-					at[op] = i
-				}
+			for _, op := range s.Ops() {
+				at[op] = i
 			}
 		}
 		t.after = append(t.after, stage{name, at})
@@ -117,10 +115,7 @@ func (t *trace) kernels(b *plan.Bundle, q *plan.Sequence) []Kernel {
 
 // passes lists the passes that fused ops of a launch, or added one, with their purposes.
 func (t *trace) passes(s *ir.Launch) (list []string) {
-	var ops []*ir.Op
-	for _, part := range s.Parts {
-		ops = append(ops, part.Ops...)
-	}
+	ops := s.Ops()
 	for i := 1; i < len(t.after); i++ {
 		if name := t.after[i].pass; !slices.Equal(firsts(ops, &t.after[i-1]), firsts(ops, &t.after[i])) {
 			p := slices.IndexFunc(pass.Pipeline, func(p pass.Pass) bool { return p.Name == name })
@@ -150,10 +145,8 @@ func firsts(ops []*ir.Op, at *stage) []int {
 
 // notes returns the notes that passes have left on a launch's ops.
 func notes(s *ir.Launch) (list []string) {
-	for _, part := range s.Parts {
-		for _, op := range part.Ops {
-			list = append(list, op.Notes...)
-		}
+	for _, op := range s.Ops() {
+		list = append(list, op.Notes...)
 	}
 	return list
 }

@@ -66,20 +66,20 @@ var files = []struct {
 	tables []table
 }{
 	{"zmodel.go", []table{
-		{"Model", "model", "model is what a file must have to fit.", plain},
-		{"RopeFreqs", "ropeFreqs", "ropeFreqs are the angles per position, in radians.", plain},
+		{"Model", "model", "model has the dimensions that a model file must have.", plain},
+		{"RopeFreqs", "ropeFreqs", "ropeFreqs are the RoPE frequencies, in radians per position.", plain},
 	}},
 	{"zweights.go", []table{
-		{"Weights", "weights", "weights lists every tensor: role, GGUF name, shape, layers, the kernel that binds it, the types covered.", weights},
-		{"Profiles", "profiles", "profiles lists the quant profiles: per weight one type for all layers, or one per layer.", profiles},
-		{"Joined", "joined", "joined lists what the host makes the inputs of a layer that predicts of; models have none.", weights},
+		{"Weights", "weights", "weights lists every tensor: role, GGUF name, shape, layers, the kernel that reads it, and the types supported.", weights},
+		{"Profiles", "profiles", "profiles lists the quant profiles: for each weight one type for all layers, or one per layer.", profiles},
+		{"Joined", "joined", "joined lists the tensors with which the host computes the inputs of a multi-token prediction layer.", weights},
 	}},
 	{"zkernels.go", []table{
 		{"Kernels", "kernels", "kernels lists every fused kernel: slots, parts, and one variant per combination of types.", nil},
 	}},
 	{"zdispatch.go", []table{
-		{"Sequences", "sequences", "sequences are one row, then several at once: every dispatch in order, with the memory that it touches.", nil},
-		{"Pick", "picking", "picking picks tokens after rows by their logits.", sequence},
+		{"Sequences", "sequences", "sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.", nil},
+		{"Pick", "picking", "picking lists the dispatches that sample tokens from the logits of rows.", sequence},
 	}},
 }
 

@@ -92,15 +92,15 @@ func (p *printer) shareKernels(f *jen.File) {
 		types = p.types.define(types, "types", combined)
 	})
 	if len(docs) > 0 {
-		f.Comment("What several kernels do.")
+		f.Comment("Descriptions that several kernels share.")
 		f.Const().Defs(docs...)
 	}
 	if len(types) > 0 {
-		f.Comment("The combinations of types that several kernels have.")
+		f.Comment("Variants by types that several kernels share.")
 		f.Var().Defs(types...)
 	}
 	if len(slots) > 0 {
-		f.Comment("The slots of several kernels.")
+		f.Comment("Slots that several kernels share.")
 		f.Var().Defs(slots...)
 	}
 }

@@ -22,10 +22,9 @@ func (p *Program) Chunks() bool {
 
 // Rows returns how many rows a launch computes. The head computes only the rows whose logits are wanted.
 func (p *Program) Rows(s *Launch) int {
-	for _, part := range s.Parts {
-		if slices.ContainsFunc(part.Ops, func(op *Op) bool { return slices.ContainsFunc(op.Out, func(v *Value) bool { return v.Output }) }) {
-			return min(p.Width, plan.MaxWanted)
-		}
+	output := func(v *Value) bool { return v.Output }
+	if slices.ContainsFunc(s.Ops(), func(op *Op) bool { return slices.ContainsFunc(op.Out, output) }) {
+		return min(p.Width, plan.MaxWanted)
 	}
 	return p.Width
 }
@@ -75,11 +74,9 @@ func (p *Program) BatchExperts(s *Launch) bool { return p.Width <= plan.MaxBatch
 
 // grouped returns how many expert matrices a launch multiplies by rows that are grouped by expert; 0: none.
 func (s *Launch) grouped() (n int) {
-	for _, part := range s.Parts {
-		for _, op := range part.Ops {
-			if op.Kind == ExpertsMatVec && op.Grouped() {
-				n++
-			}
+	for _, op := range s.Ops() {
+		if op.Kind == ExpertsMatVec && op.Grouped() {
+			n++
 		}
 	}
 	return n

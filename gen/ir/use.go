@@ -13,6 +13,14 @@ func (p *Program) Ops(f func(s *Launch, part *Part, op *Op)) {
 	}
 }
 
+// Ops lists the ops of all parts in order.
+func (s *Launch) Ops() (list []*Op) {
+	for _, part := range s.Parts {
+		list = append(list, part.Ops...)
+	}
+	return list
+}
+
 // Writes reports whether op writes v.
 func (op *Op) Writes(v *Value) bool {
 	for _, o := range op.Out {

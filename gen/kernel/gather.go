@@ -29,16 +29,14 @@ func gather(p *ir.Program, b *plan.Bundle) plan.Dispatch {
 func headInputs(p *ir.Program) (list []*ir.Value) {
 	written := map[*ir.Value]bool{}
 	for _, s := range p.Launches[headStart(p):] {
-		for _, part := range s.Parts {
-			for _, op := range part.Ops {
-				for _, r := range op.In {
-					if r.V.Class == ir.Act && !written[r.V] && !slices.Contains(list, r.V) {
-						list = append(list, r.V)
-					}
+		for _, op := range s.Ops() {
+			for _, r := range op.In {
+				if r.V.Class == ir.Act && !written[r.V] && !slices.Contains(list, r.V) {
+					list = append(list, r.V)
 				}
-				for _, v := range op.Out {
-					written[v] = true
-				}
+			}
+			for _, v := range op.Out {
+				written[v] = true
 			}
 		}
 	}

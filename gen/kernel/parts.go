@@ -157,30 +157,48 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 	default:
 		m.In = b.vec(op.In[0])
 	}
-	last := op
-	if up := ops.take(ir.MatVec); up != nil {
-		m.Up = b.weight(up.W[0])
-		m.RowsPerGroup = b.rowsOfTwo()
-		last = ops.take(ir.SwiGLU)
-		m.Limit = last.Limit
-	} else if relu := ops.take(ir.SquaredReLU); relu != nil {
-		m.SquaredReLU, last = true, relu
-	} else if gate := ops.take(ir.GateHeads); gate != nil {
-		v := b.vec(gate.In[1])
-		m.HeadGate, last = &v, gate
-	} else if rope := ops.take(ir.Rope); rope != nil {
-		if rope.In[0].Off != 0 || rope.Heads*rope.In[0].Len != op.Out[0].Len {
-			return nil, fmt.Errorf("rope covers only part of %s", op.Name)
-		}
-		m.Rope, last = b.ropeAt(rope), rope
-	} else if add := ops.take(ir.Add); add != nil {
-		m.Add, last = b.in(other(add, op.Out[0])), add
+	last, err := b.epilogue(m, op, &ops)
+	if err != nil {
+		return nil, err
 	}
 	m.Out = b.vecOut(last, row.Rows)
 	if m.NormPartial = b.normPartial(&ops); m.NormPartial == nil && m.Up < 0 { // the groups of partial sums follow from the shape's rows
 		m.RowsPerGroup = b.rowsOf(m.Rows)
 	}
 	return m, nil
+}
+
+// epilogue sets what the mat-vec m does to its results before it stores them, and returns the op that stores
+// them. op is the mat-vec, ops are the ops after it.
+func (b *builder) epilogue(m *plan.MatVec, op *ir.Op, ops *chain) (last *ir.Op, err error) {
+	if up := ops.take(ir.MatVec); up != nil {
+		m.Up = b.weight(up.W[0])
+		m.RowsPerGroup = b.rowsOfTwo()
+		last = ops.take(ir.SwiGLU)
+		m.Limit = last.Limit
+		return last, nil
+	}
+	if relu := ops.take(ir.SquaredReLU); relu != nil {
+		m.SquaredReLU = true
+		return relu, nil
+	}
+	if gate := ops.take(ir.GateHeads); gate != nil {
+		v := b.vec(gate.In[1])
+		m.HeadGate = &v
+		return gate, nil
+	}
+	if rope := ops.take(ir.Rope); rope != nil {
+		if rope.In[0].Off != 0 || rope.Heads*rope.In[0].Len != op.Out[0].Len {
+			return nil, fmt.Errorf("rope covers only part of %s", op.Name)
+		}
+		m.Rope = b.ropeAt(rope)
+		return rope, nil
+	}
+	if add := ops.take(ir.Add); add != nil {
+		m.Add = b.in(other(add, op.Out[0]))
+		return add, nil
+	}
+	return op, nil
 }
 
 // other returns the input of add that is not v.

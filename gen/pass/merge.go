@@ -57,12 +57,8 @@ func (m *merger) merge(a, b *ir.Launch) bool {
 // launch returns the layer's launch that has an op with one of the names, or nil.
 func (m *merger) launch(names ...string) *ir.Launch {
 	for _, s := range m.launches {
-		for _, part := range s.Parts {
-			for _, op := range part.Ops {
-				if slices.Contains(names, op.Name) {
-					return s
-				}
-			}
+		if slices.ContainsFunc(s.Ops(), func(op *ir.Op) bool { return slices.Contains(names, op.Name) }) {
+			return s
 		}
 	}
 	return nil

@@ -41,16 +41,9 @@ func main() {
 func command(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	seeds := []uint64{1}
-	flags.Func("seed", "which mutations are drawn; of several seeds, with commas between them, what any of them draws (default 1)", func(list string) error {
-		seeds = nil
-		for word := range strings.SplitSeq(list, ",") {
-			n, err := strconv.ParseUint(word, 10, 64)
-			if err != nil {
-				return err
-			}
-			seeds = append(seeds, n)
-		}
-		return nil
+	flags.Func("seed", "which mutations are drawn; of several seeds, with commas between them, what any of them draws (default 1)", func(list string) (err error) {
+		seeds, err = numbers(list)
+		return err
 	})
 	fast := flags.Bool("fast", false, "a small draw, in a minute or two")
 	var only []string
@@ -90,6 +83,18 @@ func command(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	t := run(ctx, chosen, *workers, excluded, out)
 	fmt.Fprint(out, t)
 	return t.escaped == 0, ctx.Err()
+}
+
+// numbers reads a list of numbers that are separated by commas.
+func numbers(list string) (all []uint64, err error) {
+	for word := range strings.SplitSeq(list, ",") {
+		n, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
 }
 
 // mutation is one mistake, with the function that tries it.
