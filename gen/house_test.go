@@ -162,7 +162,7 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// goroutines is what starts a goroutine, or guards what several share.
+// goroutines matches code that starts a goroutine, or a type that synchronises goroutines.
 var goroutines = regexp.MustCompile(`\bgo func\b|\bgo [a-z]\w*(\.\w+)*\(|\.Go\(|\bsync\.(Mutex|RWMutex|Map|Cond|WaitGroup)\b|\batomic\.\w`)
 
 // TestRace: what uses goroutines at run time is tested under the race detector.

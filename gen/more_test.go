@@ -72,7 +72,7 @@ func TestMoreSpecs(t *testing.T) {
 	}
 }
 
-// stored is what a file of a stock type holds.
+// stored returns the tensors, elements and bytes of a file of a stock type.
 func stored(t *testing.T, s *spec.Spec, stock string) (tensors, elems int, bytes float64) {
 	t.Helper()
 	rows, types, err := quantmix.Stored(s, spec.Quant{Stock: stock})

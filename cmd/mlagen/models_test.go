@@ -63,8 +63,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// contexts are those for which there are logits: of every file, and of one whose rotary
-// frequencies depend on the context.
+// contexts are the lengths of context with reference logits, by the suffix of the logits' file. Only the file
+// whose rotary frequencies depend on the context has the second one.
 var contexts = map[string]int{"": 256, ".long": 257}
 
 // newExecutor runs the Metal source, checked, on the CPU.

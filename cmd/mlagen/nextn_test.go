@@ -36,8 +36,8 @@ var predictions = map[string]struct{ tokens, logits string }{
 	linear:   {"../../testdata/hybrid/bailingmoe3-mini-Q4_0.mtp.tokens", "../../testdata/hybrid/bailingmoe3-mini-Q4_0.mtp.logits.npy"},
 }
 
-// nextNTolerance is that of float32 caches: what the layer computes passes through three
-// layers and two heads in another order than in the reference.
+// nextNTolerance is the tolerance with float32 caches. The results pass through three layers and two heads,
+// with sums in another order than the reference.
 const nextNTolerance = 1e-3
 
 // TestNextN runs the model and the layer that predicts, one row and several at a time, on

@@ -21,7 +21,7 @@ type anchor struct {
 	tokS, slower                    float64
 }
 
-// anchors are those of testdata/anchors.tsv.
+// anchors reads testdata/anchors.tsv.
 func anchors(t *testing.T) (list []anchor) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/anchors.tsv")

@@ -9,7 +9,7 @@ import (
 	"mla/gen/describe"
 )
 
-// held is what a thread of attention holds, by devices, form and cache.
+// held is the expected number of registers of a thread of attention, by model, devices, form and cache.
 var held = map[string]map[string]int{
 	"youtu2b":        {" plain f32": 70, " matrix f16": 96, " matrix q8_0": 125, "apple7 plain f32": 70, "apple7 matrix f16": 96, "apple7 matrix q8_0": 89},
 	"deepseekv2lite": {" plain f32": 70, " matrix f16": 96, " matrix q8_0": 125, "apple7 plain f32": 70, "apple7 matrix f16": 96, "apple7 matrix q8_0": 89},

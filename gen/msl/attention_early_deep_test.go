@@ -112,7 +112,7 @@ func (m arrival) attend(e *execute.Program, kernel string) error {
 	return nil
 }
 
-// earlyMistakes are what early loads could get wrong: text of the source, and what stands in its place.
+// earlyMistakes are mistakes in early loads. Each replaces the text old of the source by the text by.
 var earlyMistakes = []struct{ name, old, by string }{
 	{"all rows early", "min(r, n - 1u);\n        const bool wanted = from < newest ?", "min(r, n - 1u);\n        const bool wanted = true ?"},
 	{"neighbours early", "NEIGHBOURS = (511u + W) / W", "NEIGHBOURS = 0"},

@@ -16,7 +16,7 @@ import (
 // of each at most, and rounding errors of a sum of many have random signs.
 const matrixTolerance = 0x1p-11
 
-// inMatrices says whether a slot is a result of attention that may take the matrix
+// inMatrices reports whether a slot is a result of attention that may take the matrix
 // form.
 func (m *memory) inMatrices(slot int) bool {
 	a, ok := m.k.Parts[0].(*plan.Attend)

@@ -23,7 +23,7 @@ type dispatch struct {
 	kernel *plan.Kernel
 }
 
-// variant is the one for the profile's types.
+// variant returns the kernel's variant for the profile's types.
 func (d *dispatch) variant() *plan.Variant {
 	var types []quant.Type
 	for _, slot := range d.kernel.TypedSlots() {
@@ -66,7 +66,7 @@ func (d *dispatch) compare() {
 	}
 }
 
-// contents is what a slot holds after the dispatch.
+// contents returns the expected bytes of a slot after the dispatch.
 func (d *dispatch) contents(slot int) []byte {
 	s, op := &d.kernel.Slots[slot], &d.Operands[slot]
 	switch op.Space {
@@ -216,7 +216,7 @@ func (d *dispatch) cache(x []float64) []byte {
 	return b
 }
 
-// numbers are what a slot holds.
+// numbers decodes the contents of a slot.
 func (d *dispatch) numbers(slot int, b []byte) []float64 {
 	if d.kernel.Slots[slot].Space != plan.SpaceKV || d.kv != quant.Q8_0 {
 		return decode(d.half(slot), b)
@@ -313,7 +313,7 @@ func (d *dispatch) readsCache(t quant.Type) bool {
 	return d.kv == t && slices.ContainsFunc(d.kernel.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceKV && !s.Write })
 }
 
-// multipliesHalves says whether some mat-vec of the kernel reads halves.
+// multipliesHalves reports whether some mat-vec of the kernel reads halves.
 func (d *dispatch) multipliesHalves() bool {
 	return slices.ContainsFunc(d.kernel.Parts, func(p plan.Part) bool {
 		switch p := p.(type) {

@@ -60,7 +60,7 @@ func TestHeadsRescale(t *testing.T) {
 	}
 }
 
-// attendsHeads says whether a kernel is attention over expanded heads.
+// attendsHeads reports whether a kernel is attention over expanded heads.
 func attendsHeads(k *plan.Kernel) bool {
 	_, ok := k.Parts[0].(*plan.AttendHeads)
 	return ok

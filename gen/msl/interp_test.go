@@ -209,7 +209,7 @@ func (m *model) Tensor(role string, layer int) []float32 {
 	return nil
 }
 
-// input is what a program that begins with a vector gets for a token; nil: it has none.
+// input returns the input vector of a token, or nil if the program has no input.
 func (m *model) input(token int) []float64 {
 	if m.program.Input == nil {
 		return nil

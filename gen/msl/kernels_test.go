@@ -55,7 +55,7 @@ func (l *launcher) Launch(c *device.Launch) error {
 	return l.Run(c.Variant.Func, c.Groups, c.Threads, buffers)
 }
 
-// splitRows is what a source begins with whose kernels read rows that are split.
+// splitRows is the first line of a source whose kernels read rows in the split layout.
 const splitRows = "#define SPLIT_ROWS true\n"
 
 // splitWeights is a matrix of a kernel laid out anew, if its format's rows are.
@@ -382,7 +382,7 @@ func headsLauncher(t *testing.T, b *plan.Bundle) *launcher {
 	return newLauncher(t, few.Metal(), execute.Checked|execute.Small)
 }
 
-// aboutHeads says whether a kernel makes expanded heads or attends to them.
+// aboutHeads reports whether a kernel makes expanded heads or attends to them.
 func aboutHeads(k *plan.Kernel) bool {
 	return slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceHeads })
 }

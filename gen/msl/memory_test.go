@@ -269,7 +269,7 @@ func (m *memory) rowOf(row int, slots ...int) *memory {
 	return &one
 }
 
-// half says whether a slot holds halves.
+// half reports whether a slot holds halves.
 func (m *memory) half(slot int) bool {
 	return m.types[slot] == quant.F16 || m.k.Slots[slot].Elem == plan.ElemAct && m.act == plan.ElemF16
 }

@@ -50,7 +50,7 @@ func elsewhere(b *plan.Bundle, k *plan.Kernel, v *plan.Variant, body string) str
 	return body
 }
 
-// weighsInHalves says whether a part is attention whose weights are halves; on a cache of floats they are floats.
+// weighsInHalves reports whether a part is attention whose weights are halves; on a cache of floats they are floats.
 func weighsInHalves(p plan.Part, cache []quant.Type) bool {
 	switch p.(type) {
 	case *plan.AttendHeads:

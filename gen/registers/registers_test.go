@@ -26,7 +26,7 @@ func check(t *testing.T, b *plan.Bundle, list []kernel) {
 // with: see products of gen/target.
 const mostMemory = 10000
 
-// manyRows says whether a kernel multiplies the inputs of several rows in matrices.
+// manyRows reports whether a kernel multiplies the inputs of several rows in matrices.
 func manyRows(k *plan.Kernel) bool {
 	return slices.ContainsFunc(k.Parts, func(p plan.Part) bool {
 		switch p.(type) {

@@ -45,7 +45,7 @@ func leaky(s *sim) {
 	}
 }
 
-// counts are what METALSIM_REPORT keeps.
+// counts are the numbers in the file that METALSIM_REPORT names.
 type counts struct {
 	Left                       [3]uint64 // objects, pools, command buffers in flight
 	Made, Commits              uint64

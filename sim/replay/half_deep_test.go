@@ -112,7 +112,7 @@ func (l *lockstep) isHalf(s plan.Slot) bool {
 	return s.Elem == plan.ElemAct || s.Elem == plan.ElemTyped && l.config.KV == quant.F16
 }
 
-// numbers are what a slot of a dispatch holds.
+// numbers returns the numbers in a slot of a dispatch.
 func (l *lockstep) numbers(m *cpu.Memory, dispatch, slot int) []float32 {
 	d := &l.model.Bundle.Decode().Dispatches[dispatch]
 	op, s := &d.Operands[slot], &l.model.Bundle.Kernels[d.Kernel].Slots[slot]

@@ -60,7 +60,7 @@ func touch(t *testing.T, r *replay.Runner, dispatches int) [][]execute.Range {
 	return touched
 }
 
-// needed says whether a dispatch of the phase that begins with the barrier at
+// needed reports whether a dispatch of the phase that begins with the barrier at
 // dispatch at conflicts with one of the phase before, which begins at start.
 func needed(b *plan.Bundle, touched [][]execute.Range, start, at int) bool {
 	for i := at; i < len(b.Decode().Dispatches) && (i == at || !b.Decode().Dispatches[i].Barrier); i++ {

@@ -17,9 +17,9 @@ import (
 	"mla/runtime/plan/bundlefile"
 )
 
-// TestBundleFile is what a user does with downloaded programs and a model that they were
-// not built for: an empty folder, nothing in PATH, and two commands. The logits are the
-// reference's, on the CPU and on Metal; the simulator needs its own compiler.
+// TestBundleFile runs the commands of a user with downloaded programs and a model without a built-in bundle,
+// in an empty folder with an empty PATH. The logits must be those of the reference on the CPU and on Metal.
+// Only the simulator has a compiler.
 func TestBundleFile(t *testing.T) {
 	programs := t.TempDir()
 	cmd := exec.Command("go", "build", "-tags", "release", "-ldflags", "-s -w", "-o", programs, "mla/cmd/mlagen", "mla/cmd/mlarun") // as make build and make dist

@@ -22,7 +22,7 @@ import (
 
 const root = "../../../"
 
-// machine is what runs mlarun.
+// machine is a system that runs mlarun, perhaps under an emulator.
 type machine struct {
 	prefix      []string // of command lines: an emulator
 	mlarun, lib string
@@ -62,18 +62,18 @@ func build(folder, arch string) (*machine, error) {
 	return m, err
 }
 
-// outcome is what a program did.
+// outcome is the result of running a program.
 type outcome struct {
 	err         error
 	out, stderr string
 	left        counts
 }
 
-// counts is what the simulator counted until the program's end: struct Counts of
-// sim/metal/src/report.h.
+// counts are the numbers of struct Counts in sim/metal/src/report.h, which the simulator writes at the end of
+// the program.
 type counts struct{ Objects, Pools, InFlight, Made, Commits uint64 }
 
-// clean tells whether nothing is left of what there was.
+// clean reports whether nothing is left of what there was.
 func (c counts) clean() error {
 	switch {
 	case c.Made == 0 || c.Commits == 0:

@@ -14,7 +14,7 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// vocabulary is that of the model, as its file will have it.
+// vocabulary reads the tokenizer of the model.
 func vocabulary(t *testing.T) *tokenizer.Tokenizer {
 	t.Helper()
 	data, err := os.ReadFile("../vocab.json")
