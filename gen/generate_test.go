@@ -14,8 +14,8 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// TestUnknownKernelInTuning: only the compiler knows the names of kernels; the
-// message has the position all the same.
+// TestUnknownKernelInTuning checks that the message about an unknown kernel has its position in the file,
+// although only the compiler, not the parser, has the names of kernels.
 func TestUnknownKernelInTuning(t *testing.T) {
 	text, err := os.ReadFile("../specs/yoututiny.yaml")
 	if err != nil {

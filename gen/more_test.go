@@ -15,8 +15,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// published are the models of specs/more and others: their parameters in billions, the tensors of a
-// file, and what llama.cpp's quantiser makes of those, in MiB; 0: that is not known.
+// published are published numbers of the models of specs/more and others: parameters in billions, tensors of
+// a file, and sizes of files by llama.cpp's quantiser in MiB. 0: unknown.
 var published = map[string]struct {
 	params             float64
 	tensors            int
@@ -38,8 +38,8 @@ var published = map[string]struct {
 	"ling3flash":     {127.486, 938, 68671, 73436, 129336}, // with the layer that predicts
 }
 
-// TestMoreSpecs compiles the specs of models, most without a bundle that ships, and compares
-// what they describe with what is published of the models.
+// TestMoreSpecs compiles the specs of models, most of them without a bundle in the programs, and compares
+// their dimensions with published numbers.
 func TestMoreSpecs(t *testing.T) {
 	files, err := filepath.Glob("../specs/more/*.yaml")
 	files = append(files, "../specs/ling3tiny.yaml")

@@ -13,8 +13,8 @@ var partHead = regexp.MustCompile(`^\{\{- /\* Step: [^\n]+\.\n       Fusing [^\n
 // sharedParts are templates that parts call. They are no parts themselves.
 var sharedParts = []string{"templates/msl/parts/elements.msl", "templates/msl/parts/project.msl"}
 
-// TestPartHeads: above each part's template stands which step of the model it is, what fusing
-// saves, and which sequences use it.
+// TestPartHeads checks that the template of each part begins with its step of the model, what fusing saves,
+// and which sequences use it.
 func TestPartHeads(t *testing.T) {
 	files := tracked(t, "templates/msl/parts/*.msl")
 	for _, name := range files {

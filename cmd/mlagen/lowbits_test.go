@@ -27,8 +27,8 @@ var lowBitsWidths = []int{1, 3, 16, 512}
 // bits of a product are exact. For the CPU device it is familyTolerance.
 const lowBitsTolerance = 5e-4
 
-// TestLowBits does for files of the types below four bits, wherever rows are whole blocks of them, what
-// TestFamilies does for the stock types, with rows that run in one batch.
+// TestLowBits does the same as TestFamilies for types of fewer than four bits, in every tensor whose rows are
+// whole blocks, with several rows in one batch.
 func TestLowBits(t *testing.T) {
 	types := lowBits
 	if !deep.On {

@@ -31,8 +31,8 @@ const models = "../../testdata/models"
 // logits that they may cause: runtime/engine's TestReference says where it comes from.
 var modelCaches = map[quant.Type]float64{quant.F32: 1e-3, quant.F16: 0.05}
 
-// TestModels does for each of these files what a user does, mlagen init, mlagen -spec,
-// mlarun, and compares the logits: of the CPU device, and of the Metal source, executed.
+// TestModels runs mlagen init, mlagen -spec and mlarun on each of these files, as a user does, and compares
+// the logits: of the CPU device, and of the Metal source on the executor.
 func TestModels(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(models, "*.gguf"))
 	if err != nil || len(files) == 0 {

@@ -16,7 +16,7 @@ var held = map[string]map[string]int{
 	"glm47flash":     {" plain f32": 114, " matrix f16": 125, " matrix q8_0": 158, "apple7 plain f32": 95, "apple7 matrix f16": 82, "apple7 matrix q8_0": 96},
 }
 
-// registers checks what a report of one of the models says of attention.
+// registers checks the registers of attention in the report of one of the models.
 func registers(t *testing.T, r *describe.Report) {
 	t.Helper()
 	want := held[r.Bundle]

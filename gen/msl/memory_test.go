@@ -32,8 +32,8 @@ type memory struct {
 	split  bool // weights go to the kernel as quant.SplitRows lays them out
 }
 
-// newMemory fills all buffers with random content, the results too: what a
-// kernel leaves alone must stay.
+// newMemory fills all buffers with random content, also those of results: bytes that a kernel must not write
+// have to stay the same.
 func newMemory(k *plan.Kernel, v *plan.Variant, act plan.Elem, pos int) *memory {
 	m := &memory{k: k, act: act, pos: pos, types: map[int]quant.Type{}, widths: map[int]int{}, data: make([][]byte, len(k.Slots)), rng: rand.New(rand.NewPCG(1, uint64(len(v.Func))))}
 	for i, slot := range k.TypedSlots() {

@@ -63,7 +63,7 @@ func TestOwnKernels(t *testing.T) {
 	}
 }
 
-// TestKey: it follows the source, and is what Check compares.
+// TestKey checks that the key changes with the source, and that Check compares the key.
 func TestKey(t *testing.T) {
 	b := *generated.Bundles()[0]
 	before, err := Key(&b)

@@ -67,7 +67,7 @@ func shapedByModel(k *plan.Kernel) bool {
 	})
 }
 
-// checkThreads wants attention of no more threads than the budget of its class has.
+// checkThreads checks that attention has no more threads than the budget of its class.
 func checkThreads(t *testing.T, b *plan.Bundle) {
 	t.Helper()
 	for i := range b.Kernels {

@@ -99,7 +99,7 @@ func text(s string) uintptr {
 	return uintptr(unsafe.Pointer(&b[0]))
 }
 
-// keep holds on to what the driver may read.
+// keep prevents the garbage collection of memory that the driver may read.
 var keep []any
 
 // begin initialises the driver and makes a context current.

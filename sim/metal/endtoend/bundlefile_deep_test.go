@@ -124,7 +124,7 @@ func (d *download) command(name string, args ...string) outcome {
 	return run(cmd, func() {})
 }
 
-// compare runs the prompt and wants the reference's logits.
+// compare runs the prompt and checks the logits against the reference.
 func (d *download) compare(t *testing.T, ref *reference, flags ...string) {
 	t.Helper()
 	o := d.command("./mlarun", append([]string{"logits", "-quiet", "-kv", "f32", "-model", "my.gguf", "-tokens", strings.Join(ref.prompt, ","), "-o", "out.npy"}, flags...)...)
@@ -142,9 +142,8 @@ func (d *download) compare(t *testing.T, ref *reference, flags ...string) {
 	}
 }
 
-// TestBundleLibrary: kernels that were compiled beforehand and lie in a bundle file are
-// used, and nothing is compiled. In the simulator a library is a shared object: what it
-// leaves in its cache.
+// TestBundleLibrary checks that precompiled kernels in a bundle file are used and nothing is compiled. In the
+// simulator a Metal library is a shared object, taken from the simulator's cache.
 func TestBundleLibrary(t *testing.T) {
 	work, own, none := t.TempDir(), t.TempDir(), t.TempDir()
 	path := filepath.Join(work, "x"+bundlefile.Suffix)

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package endtoend_test runs the built mlarun on the Metal simulator, as a user
-// does, and looks at what comes out and at what is left when it has ended.
+// Package endtoend_test runs the built mlarun on the Metal simulator, as a user does, and checks its output
+// and that it released everything.
 package endtoend_test
 
 import (
@@ -73,7 +73,7 @@ type outcome struct {
 // the program.
 type counts struct{ Objects, Pools, InFlight, Made, Commits uint64 }
 
-// clean reports whether nothing is left of what there was.
+// clean returns an error unless every object was released.
 func (c counts) clean() error {
 	switch {
 	case c.Made == 0 || c.Commits == 0:
@@ -141,7 +141,7 @@ func run(cmd *exec.Cmd, wrote func()) (o outcome) {
 	return o
 }
 
-// watcher keeps what is written, and calls wrote then.
+// watcher keeps the output, and calls wrote after each write.
 type watcher struct {
 	strings.Builder
 	wrote func()
