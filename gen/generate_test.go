@@ -81,7 +81,7 @@ func TestUnroll(t *testing.T) {
 	}
 }
 
-// TestOneSource: a model and its layer that predicts have one source, also where their
+// TestOneSource: a model and its multi-token prediction layer have one source, also where their
 // kernels of one name differ, as the heads do if the model's is tied to its embedding. It
 // has each kernel once, and all that either bundle names.
 func TestOneSource(t *testing.T) {

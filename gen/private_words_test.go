@@ -31,6 +31,7 @@ var privateWords = []struct {
 	{word: `sent for`, instead: "loaded, or prefetched"},
 	{word: `rows? together`, instead: "rows in one batch"},
 	{word: `of which those`, instead: "two sentences"},
+	{word: `ha(s|ve) alike`, instead: "share, or have in common"},
 	{word: `who comes`, instead: "a new request"},
 	{word: `who goes`, instead: "a client that leaves, or a session that continues"},
 }

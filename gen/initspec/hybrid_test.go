@@ -94,9 +94,9 @@ func TestHybridNextN(t *testing.T) {
 		} else if s, failed := spec.Parse("x.yaml", text); err != nil || failed != nil {
 			t.Error(err, failed)
 		} else if s.Model.NumNextNPredictLayers != tt.layers || !slices.Equal(s.Hybrid.Limits, tt.limits) {
-			t.Errorf("%d layers that predict, limits %v; expected %d and %v", s.Model.NumNextNPredictLayers, s.Hybrid.Limits, tt.layers, tt.limits)
+			t.Errorf("%d multi-token prediction layers, limits %v; expected %d and %v", s.Model.NumNextNPredictLayers, s.Hybrid.Limits, tt.layers, tt.limits)
 		} else if layer := s.NextNLayer(); tt.layers > 0 && layer.Hybrid.Limit(0, false) != tt.limits[4] {
-			t.Errorf("the layer that predicts has limits %v", layer.Hybrid.Limits)
+			t.Errorf("the multi-token prediction layer has limits %v", layer.Hybrid.Limits)
 		}
 		if err := f.Close(); err != nil {
 			t.Error(err)

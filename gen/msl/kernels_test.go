@@ -58,7 +58,7 @@ func (l *launcher) Launch(c *device.Launch) error {
 // splitRows is the first line of a source whose kernels read rows in the split layout.
 const splitRows = "#define SPLIT_ROWS true\n"
 
-// splitWeights is a matrix of a kernel laid out anew, if its format's rows are.
+// splitWeights returns a matrix of a kernel, converted to the split layout if its format has one.
 func splitWeights(k *plan.Kernel, slot int, f *quant.Format, data []byte) []byte {
 	for _, p := range k.Parts {
 		for _, m := range plan.WeightsOf(p) {

@@ -161,7 +161,7 @@ func (m *memory) weights(p plan.Part, r plan.Use) []byte {
 	return b
 }
 
-// splitSlots are the weights that are laid out anew, with their columns.
+// splitSlots are the slots of weights in the split layout, with their columns.
 func (m *memory) splitSlots() map[int]int {
 	list := map[int]int{}
 	for _, p := range m.k.Parts {
@@ -174,7 +174,7 @@ func (m *memory) splitSlots() map[int]int {
 	return list
 }
 
-// splitRows is a weight laid out anew.
+// splitRows returns a weight converted to the split layout.
 func (m *memory) splitRows(slot, cols int) []byte {
 	var out []byte
 	for _, p := range m.k.Parts {

@@ -60,7 +60,7 @@ func TestBundleFile(t *testing.T) {
 	}
 }
 
-// TestHybridDrafts: drafts by the layer that predicts, of a model with states, leave the text on Metal that the CPU makes
+// TestHybridDrafts: drafts by the multi-token prediction layer, of a model with states, leave the text on Metal that the CPU makes
 // without: guesses that were wrong are taken back from the states.
 func TestHybridDrafts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x"+bundlefile.Suffix)
