@@ -42,8 +42,8 @@ var (
 	std8  = uniformStd(256)
 	stdNL = 67.44 // of the 16 values of IQ4_NL
 	stdMX = 5.85  // of the 16 values of MXFP4
-	// Root mean squares of numbers whose mean is not 0: -4 to 3, and -1 to 2. Of -1, 0 and 1. And of the odd
-	// numbers up to 31 and up to 15, which are the scales of 4 and 3 random bits.
+	// Root mean squares: of the integers -4 to 3 (rmsThree) and -1 to 2, whose mean is not 0; of -1, 0 and 1;
+	// and of the odd numbers up to 31 and up to 15, which are the scales made of 4 and 3 random bits.
 	rmsThree   = math.Sqrt(44.0 / 8)
 	rmsTwo     = math.Sqrt(6.0 / 4)
 	rmsTernary = math.Sqrt(2.0 / 3)
