@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// deviceNames are names of devices, of who makes them, and of what they alone have.
+// deviceNames matches names of devices, of their vendors, and of features that only one vendor has.
 var deviceNames = regexp.MustCompile(`(?i)nvidia|\bapple|ClassApple|ampere|hopper|blackwell|multiprocessor|cp\.async|cuda|geforce|\brtx|\bsm_\d|\b[abh][12]00\b` +
 	`|\b(?-i:M[1-9])\b( (Pro|Max|Ultra))?`)
 
@@ -96,7 +96,7 @@ func figuresIn(t *testing.T, name, text string) (list []string) {
 
 func commentText(c *ast.CommentGroup) string { return strings.ReplaceAll(c.Text(), "\n", " ") }
 
-// TestDeviceNames: what the test looks for is found, and words that look alike are not.
+// TestDeviceNames checks deviceNames: it matches device names, and does not match similar words.
 func TestDeviceNames(t *testing.T) {
 	for _, bad := range []string{"plan.ClassNVIDIA", "// Apple's", "an H100", "M3 Pro", "cp.async", "Ampere", "cudaKind", "plan.ClassApple7", "sm_90"} {
 		if !deviceNames.MatchString(bad) {

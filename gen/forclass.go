@@ -8,10 +8,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// forClasses gives devices with a smaller budget for attention (target.Budgets) a kernel
-// of their own that keeps to it, where the one for all devices does not: with a smaller
-// tile, and more simdgroups if that is not enough. It is one more kernel of the bundle,
-// not one more bundle, as nothing else would differ.
+// forClasses adds kernels for kernel classes with a smaller budget for attention (target.Budgets), if the
+// kernel for all devices exceeds it: with a smaller tile, and more simdgroups if that does not suffice. They
+// are additional kernels of the bundle. A separate bundle would differ in nothing else.
 func forClasses(b *plan.Bundle) error {
 	t := target.For(b.Class)
 	for i := range b.Kernels {
@@ -31,7 +30,7 @@ func forClasses(b *plan.Bundle) error {
 	return nil
 }
 
-// forClass is kernel i of b as a class of devices runs it.
+// forClass returns kernel i of b for a kernel class.
 func forClass(b *plan.Bundle, i int, class string, threads int) plan.Kernel {
 	k := b.Kernels[i]
 	k.Name, k.Doc = k.Name+"_"+class, k.Doc+" For GPUs of class "+class+", whose threads have fewer registers."

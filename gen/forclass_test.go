@@ -37,7 +37,7 @@ func TestForClasses(t *testing.T) {
 	}
 }
 
-// checkForClass checks what older Apple GPUs run as kernel i of b.
+// checkForClass checks the kernel that older Apple GPUs run as kernel i of b.
 func checkForClass(t *testing.T, b *plan.Bundle, i int, own bool) {
 	t.Helper()
 	k, general := b.KernelFor(i, plan.ClassApple7), &b.Kernels[i]

@@ -14,8 +14,8 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// TestUnknownKernelInTuning: only the compiler knows the names of kernels; the
-// message has the position all the same.
+// TestUnknownKernelInTuning checks that the message about an unknown kernel has its position in the file,
+// although only the compiler, not the parser, has the names of kernels.
 func TestUnknownKernelInTuning(t *testing.T) {
 	text, err := os.ReadFile("../specs/yoututiny.yaml")
 	if err != nil {
@@ -81,7 +81,7 @@ func TestUnroll(t *testing.T) {
 	}
 }
 
-// TestOneSource: a model and its layer that predicts have one source, also where their
+// TestOneSource: a model and its multi-token prediction layer have one source, also where their
 // kernels of one name differ, as the heads do if the model's is tied to its embedding. It
 // has each kernel once, and all that either bundle names.
 func TestOneSource(t *testing.T) {

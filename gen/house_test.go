@@ -83,7 +83,7 @@ var large = []string{
 	"testdata/tinychat.gguf", "testdata/tinyglm.gguf", "testdata/tinyglm.logits.npy",
 }
 
-// TestBinaries: git has no binaries above maxBinary bytes but the list, so that nobody commits a
+// TestBinaries checks that git has no file above maxBinary bytes that is not listed, so that nobody commits a
 // compiled program by mistake.
 func TestBinaries(t *testing.T) {
 	var found []string
@@ -115,8 +115,8 @@ func TestWhereToAdd(t *testing.T) {
 	}
 }
 
-// TestContributing: the table in CONTRIBUTING.md says for every folder with code what to run
-// after a change in it. A row counts for the folders below its own, too.
+// TestContributing checks that the table in CONTRIBUTING.md names a command to run for every folder with
+// code. A row covers the folders below its own.
 func TestContributing(t *testing.T) {
 	_, table, ok := strings.Cut(string(read(t, "CONTRIBUTING.md")), "## What to run after which change\n")
 	if !ok {
@@ -148,8 +148,8 @@ func TestContributing(t *testing.T) {
 	}
 }
 
-// TestDependencies: go.mod says what every dependency is for, and of which others those
-// are that only come along.
+// TestDependencies checks that go.mod has a comment on every direct dependency, and says which dependency
+// needs each indirect one.
 func TestDependencies(t *testing.T) {
 	lines := regexp.MustCompile(`(?m)^\t\S+ v\S+(.*)$`).FindAllStringSubmatch(string(read(t, "go.mod")), -1)
 	if len(lines) < 20 {
@@ -162,10 +162,10 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// goroutines is what starts a goroutine, or guards what several share.
+// goroutines matches code that starts a goroutine, or a type that synchronises goroutines.
 var goroutines = regexp.MustCompile(`\bgo func\b|\bgo [a-z]\w*(\.\w+)*\(|\.Go\(|\bsync\.(Mutex|RWMutex|Map|Cond|WaitGroup)\b|\batomic\.\w`)
 
-// TestRace: what uses goroutines at run time is tested under the race detector.
+// TestRace checks that packages with goroutines are tested under the race detector.
 func TestRace(t *testing.T) {
 	_, list, _ := strings.Cut(string(read(t, "Makefile")), "\nRACE = ")
 	list, _, _ = strings.Cut(list, "\nRACE_MLARUN")

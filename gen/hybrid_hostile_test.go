@@ -16,8 +16,8 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// TestHybridHostile: what verify accepts of hybrid plans whose numbers were changed at random touches no memory that is
-// not the plan's: the loops of the CPU device panic where they would.
+// TestHybridHostile changes numbers in hybrid plans at random. A changed plan that verify accepts must access
+// no memory outside of the plan's own: the loops of the CPU device panic on such an access.
 func TestHybridHostile(t *testing.T) {
 	plans := 3
 	if deep.On {

@@ -42,8 +42,8 @@ func hybrid(t *testing.T, name string) *plan.Bundle {
 	return b
 }
 
-// TestHybrid: bundles of hybrid specs are what verify wants. Of each row, every layer with linear attention moves its
-// state on once, and no other layer has one.
+// TestHybrid checks that verify accepts the bundles of hybrid specs. For each row, every layer with linear
+// attention must update its state once, and no other layer may have a state.
 func TestHybrid(t *testing.T) {
 	for _, name := range []string{"more/kimilinear", "more/ling3flash"} {
 		b := hybrid(t, name)
@@ -148,7 +148,7 @@ func compareHybrid(t *testing.T, e *engine.Engine, stem string, every, width int
 }
 
 // compareCuts runs the prompt of a reference up to each cut, width rows at a time, and compares the logits there if the
-// reference has them. Float32 sums in another order are what logits differ by: 3e-5.
+// reference has them. Sums of float32 in another order make the logits differ by up to 3e-5.
 func compareCuts(t *testing.T, e *engine.Engine, stem string, every, width int, cuts []int) {
 	t.Helper()
 	tokens, err := reference.Tokens(stem + ".tokens")
@@ -280,7 +280,8 @@ func mixed(t *testing.T, m *engine.Model, name string, texts [][]int32, alone []
 	}
 }
 
-// TestHybridDamage: verify finds what could make a plan touch other states than its rows'.
+// TestHybridDamage checks that verify refuses plans that could access the states of other sessions than their
+// rows'.
 func TestHybridDamage(t *testing.T) {
 	for what, damage := range map[string]struct {
 		want string

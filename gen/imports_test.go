@@ -46,8 +46,8 @@ var rules = []struct {
 		"the compiler knows formats and plans, not devices"},
 }
 
-// floors are the wings of the runtime from the ground up; what stands on one floor
-// does not know each other.
+// floors are the folders of the runtime in layers, the lowest first. A package must not import packages of
+// its own layer in another folder, or of a higher layer.
 var floors = [][]string{{"system", "quant"}, {"gguf"}, {"plan"}, {"device"}, {"text", "load"}, {"engine"}, {"serve"}}
 
 // wings are the import paths that a wing may have: its own, and all on lower floors.

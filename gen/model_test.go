@@ -25,7 +25,7 @@ func fill(v reflect.Value, next *int) {
 	}
 }
 
-// TestModel: the bundle's model says what the spec says, field by field.
+// TestModel checks that the bundle's model agrees with the spec, field by field.
 func TestModel(t *testing.T) {
 	next := 0
 	s := &spec.Spec{MoE: &spec.MoE{}, Architecture: "c", Tokenizer: "a", ChatTemplate: "b", NextN: 9}

@@ -15,8 +15,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// published are the models of specs/more and others: their parameters in billions, the tensors of a
-// file, and what llama.cpp's quantiser makes of those, in MiB; 0: that is not known.
+// published are published numbers of the models of specs/more and others: parameters in billions, tensors of
+// a file, and sizes of files by llama.cpp's quantiser in MiB. 0: unknown.
 var published = map[string]struct {
 	params             float64
 	tensors            int
@@ -29,17 +29,17 @@ var published = map[string]struct {
 	"kanana2":        {30.449, 766, 16440, 17602, 30889},
 	"mistrallarge3":  {673.4, 1028, 361660, 386951, 682515},
 	"glm47flashreap": {22.996, 844, 12430, 13280, 23315},
-	"glm47flashmtp":  {31.221, 868, 16847.58, 18020.27, 31654.09}, // with the layer that predicts
+	"glm47flashmtp":  {31.221, 868, 16847.58, 18020.27, 31654.09}, // with the multi-token prediction layer
 	"mistralsmall4":  {118.973, 579 + 36, 64017, 68808, 120607},   // gate and up apart, which its files have in one
 	"minicpm3":       {4.074, 748 - 2, 2233, 2363, 4129},          // without the rotary factors
 	"plm":            {1.825, 290, 1056, 1131, 1850},
 	"kimilinear":     {49.123, 610, 26499, 28320, 49821},
 	"ling3tiny":      {7.893, 526, 4310, 4594, 8012},       // a bundle ships
-	"ling3flash":     {127.486, 938, 68671, 73436, 129336}, // with the layer that predicts
+	"ling3flash":     {127.486, 938, 68671, 73436, 129336}, // with the multi-token prediction layer
 }
 
-// TestMoreSpecs compiles the specs of models, most without a bundle that ships, and compares
-// what they describe with what is published of the models.
+// TestMoreSpecs compiles the specs of models, most of them without a bundle in the programs, and compares
+// their dimensions with published numbers.
 func TestMoreSpecs(t *testing.T) {
 	files, err := filepath.Glob("../specs/more/*.yaml")
 	files = append(files, "../specs/ling3tiny.yaml")
@@ -72,7 +72,7 @@ func TestMoreSpecs(t *testing.T) {
 	}
 }
 
-// stored is what a file of a stock type holds.
+// stored returns the tensors, elements and bytes of a file of a stock type.
 func stored(t *testing.T, s *spec.Spec, stock string) (tensors, elems int, bytes float64) {
 	t.Helper()
 	rows, types, err := quantmix.Stored(s, spec.Quant{Stock: stock})

@@ -6,14 +6,15 @@ import (
 	"testing"
 )
 
-// partHead is what the template of a part begins with: three lines for whoever reads the kernel.
+// partHead matches the beginning of a part's template: three lines that tell a reader the step, the purpose
+// of fusing, and the sequences that use it.
 var partHead = regexp.MustCompile(`^\{\{- /\* Step: [^\n]+\.\n       Fusing [^\n]+\.\n       Sequences: [^\n]+\. \*/( -)?\}\}`)
 
-// sharedParts are templates that parts call, and no part itself.
+// sharedParts are templates that parts call. They are no parts themselves.
 var sharedParts = []string{"templates/msl/parts/elements.msl", "templates/msl/parts/project.msl"}
 
-// TestPartHeads: above each part's template stands which step of the model it is, what fusing
-// saves, and which sequences use it.
+// TestPartHeads checks that the template of each part begins with its step of the model, what fusing saves,
+// and which sequences use it.
 func TestPartHeads(t *testing.T) {
 	files := tracked(t, "templates/msl/parts/*.msl")
 	for _, name := range files {

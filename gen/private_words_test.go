@@ -31,6 +31,7 @@ var privateWords = []struct {
 	{word: `sent for`, instead: "loaded, or prefetched"},
 	{word: `rows? together`, instead: "rows in one batch"},
 	{word: `of which those`, instead: "two sentences"},
+	{word: `ha(s|ve) alike`, instead: "share, or have in common"},
 	{word: `who comes`, instead: "a new request"},
 	{word: `who goes`, instead: "a client that leaves, or a session that continues"},
 }
@@ -42,8 +43,8 @@ var privateExempt = regexp.MustCompile(`^(generated|docs/lab|testdata)/|/testdat
 // source of kernels.
 var kernelSource = regexp.MustCompile(`\.(metal|msl|h|cpp)$|^gen/ptx/include/`)
 
-// comment is what a line of a kernel's source has of a comment. Lines with quotes are part of the fingerprint of
-// CUDA text, comments or not: see code in gen/ptx.
+// comment returns the comment on a line of a kernel's source. Lines with quotes count as code, because they
+// are part of the fingerprint of CUDA text even inside comments: see code in gen/ptx.
 func comment(line string) string {
 	if strings.ContainsAny(line, `'"`) {
 		return ""

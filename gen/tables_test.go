@@ -11,8 +11,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestTables: what the generated tables are when they are expanded is what the compiler
-// made, all of it.
+// TestTables checks that the generated tables, when expanded, equal the compiler's bundles completely.
 func TestTables(t *testing.T) {
 	for _, b := range generated.Bundles() {
 		v, err := gentest.Variant("../specs", b)

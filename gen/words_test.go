@@ -36,8 +36,8 @@ const (
 	leastOfSentences = 500 // that all documents have; fewer would mean that the test reads nothing
 )
 
-// TestWords: documents are short, and so are their sentences and paragraphs. docs/lab is a
-// diary, which nobody has to read.
+// TestWords checks that documents, paragraphs and sentences are short. docs/lab is a diary and is not
+// checked.
 func TestWords(t *testing.T) {
 	documents := append(tracked(t, "docs/*.md"), "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md")
 	words, sentences, seen := 0, 0, map[string]bool{}
@@ -170,7 +170,7 @@ func beginning(text string) string {
 	return strings.Join(words[:min(12, len(words))], " ") + " …"
 }
 
-// TestLinks: what documents link to is there, and so is the heading that a link names.
+// TestLinks checks that the targets of links in documents exist, and the headings that links name.
 func TestLinks(t *testing.T) {
 	link := regexp.MustCompile(`\]\(([^)#\s]*)(#[^)\s]*)?\)`)
 	count := 0

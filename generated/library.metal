@@ -109,7 +109,7 @@ template <uint N, uint D>
 static inline void add_halves(thread float * v, ushort lane) {
   const bool upper = (lane & D) != 0u;
   UNROLL for (uint i = 0; i < N; ++i) {
-    const float low = v[i], high = v[i + N]; // not chosen among as places, which would have addresses
+    const float low = v[i], high = v[i + N]; // values, not places, are selected: places would need addresses
     v[i] = (upper ? high : low) + simd_shuffle_xor(upper ? low : high, ushort(D));
   }
 }
@@ -295,7 +295,7 @@ struct in_floats { typedef eight_floats eight; device const float * p; };
 //: in_halves using eight_halves
 struct in_halves { typedef eight_halves eight; device const half * p; };
 //: in_shared using eight_floats
-struct in_shared { typedef eight_floats eight; threadgroup const float * p; uint first; }; // from input first on
+struct in_shared { typedef eight_floats eight; threadgroup const float * p; uint first; }; // p[0] is input `first`
 
 //: activations
 template <typename T> struct activations;
@@ -788,7 +788,7 @@ struct preload {
 
   static inline uint blocks() { return COLS / T::COLUMNS; }
   static inline uint pass() { return LANES / T::share(COLS); }
-  static inline uint end() { return min(pass(), blocks()) * T::COLUMNS; } // the columns of the pass
+  static inline uint end() { return min(pass(), blocks()) * T::COLUMNS; } // the end of the pass, in columns
 
   static inline void fetch(device const uchar * w, uint lane, thread preload & p) {
     const uint b = lane / T::share(COLS);
@@ -1986,7 +1986,7 @@ struct q6_k_by {
     const uint h = part / (SHARE / 2u); // half of the block
     const uint l = part / (SHARE / 8u) % 4u * 8u;
     const uint k0 = part % (SHARE / 8u); // the pairs k0 and k0 + 2, and from there on
-    eight_floats y[2 * PAIRS]; // with four scales, products of halves are no quicker
+    eight_floats y[2 * PAIRS]; // with four scales, products of halves are not faster
     UNROLL for (ushort k = 0; k < 2 * PAIRS; ++k) load_row(x, b * 256u + h * 128u + (k % PAIRS + k0 + k / PAIRS * 2u) * 32u + l, y[k]);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * row_bytes(COLS);
@@ -3370,7 +3370,7 @@ enum : uint { STEP = 128u };      // columns of a step
 //: INPUT_ROW
 enum : uint { INPUT_ROW = 144u }; // halves from one input's step to the next one's: lanes that load together use all banks
 //: HALF_ROW
-enum : uint { HALF_ROW = 72u };   // the same of half a step
+enum : uint { HALF_ROW = 72u };   // the same for half a step
 //: STAGED_ROW
 enum : uint { STAGED_ROW = 36u }; // halves of a row of 32 staged weights
 
@@ -3462,7 +3462,7 @@ struct coming_steps {
   enum : uint { AHEAD = BUFFERS, LATER = BUFFERS - 1u, END = BYTES * BUFFERS };
   enum : bool { SINGLE = BUFFERS == 1u, LATE = false };
   threadgroup uchar * memory;
-  uint at; // the buffer of the step that is taken next, in bytes
+  uint at; // byte offset of the buffer that is taken next
 
   static inline void begin_coming(thread coming_steps & s, threadgroup uchar * room) {
     s.memory = room;
@@ -3540,7 +3540,7 @@ template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
 struct weight_rows {
   typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
   enum : uint { AHEAD = steps_t::AHEAD, LATER = steps_t::LATER, ROW_BLOCKS = R };
-  enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer: what was sent last is taken next
+  enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer, so the last copy is taken next
   row_pointers<R> rows;
   typename T::run now[R];
   steps_t coming;
@@ -3572,7 +3572,7 @@ struct weight_rows {
 
 //: no_weights
 struct no_weights {
-  enum : uint { AHEAD = 4, LATER = 4 }; // no less than others
+  enum : uint { AHEAD = 4, LATER = 4 }; // the largest values, so that the first matrix decides
   enum : bool { LATE = false, SINGLE = false };
   static inline void begin(thread no_weights &, device const uchar *, uint, uint, threadgroup uchar *, ushort) {}
   static inline void begin_rows(thread no_weights &, device const uchar *, uint, uint, ushort) {}
@@ -3592,7 +3592,7 @@ struct weight_step {
   enum : bool { LATE = sizeof(typename T::run) * R > 144u };
   enum : uint { ROW_BLOCKS = R };
   device const uchar * matrix;
-  uint at[R]; // where in it the rows begin: all lanes share one pointer
+  uint at[R]; // byte offsets of the rows: all lanes share one pointer
   typename T::run now[LATE ? 1 : R];
 
   static inline void begin(thread weight_step & w, device const uchar * matrix, uint first, uint last, threadgroup uchar *, ushort lane) {
@@ -3855,7 +3855,7 @@ struct batch_product {
 
   struct shares {
     INPUTS x;
-    uint rows[EIGHTS]; // where the rows begin, in elements
+    uint rows[EIGHTS]; // offsets of the rows, in elements
     eight_t e[TILES * EIGHTS];
   };
   static inline threadgroup half * place_of(threadgroup half * tile, uint k, ushort lane) { return tile + (2u * k + lane / 16u) * INPUT_ROW + column_place(lane % 16u * 8u); }
@@ -3893,14 +3893,14 @@ struct batch_product {
     land_inputs<0>(s, tiles, nth, lane);
     COPIES_LAND_BUT(LATER);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    const bool any = STEPS % SLICES == 0u || step < STEPS; // or other simdgroups have a step more
+    const bool any = STEPS % SLICES == 0u || step < STEPS; // false if only other simdgroups still have a step
     if (any) {
       W::take(w, step, lane);
       U::take(up, step, lane);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     NEXT::send_weights(next, w, up, lane);
-    if (SINGLE) COPIES_GROUP; // they are taken next, before the inputs that are loaded after them
+    if (SINGLE) COPIES_GROUP; // they are taken before the inputs that are loaded later
     W::fetch_late(w, step, lane);
     U::fetch_late(up, step, lane);
     if (any && !FLOATS) {
@@ -3930,7 +3930,7 @@ struct batch_product {
   static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint, ushort lane) {
     uint turn = 0u;
     for (uint step = slice; step < STEPS; step += SLICES) {
-      const uint nth = TILES > 1u ? turn : 0u; // a constant where inputs come in registers, which have no index
+      const uint nth = TILES > 1u ? turn : 0u; // a constant if inputs are in registers, which cannot be indexed
       same_rows next = {step};
       multiply_tile(w, up, s, tiles, nth, staging_of(tiles, nth, staged), d, step, next, lane);
       turn = nth + 1u == TILES ? 0u : nth + 1u;
@@ -3963,13 +3963,13 @@ struct prompt_product {
   typedef matrices<W, U> matrices_t;
   typedef typename matrices_t::format format;
   enum : bool { FLOATS = eight_t::TERMS == 2u };
-  enum : bool { PARTED = FLOATS || W::LATE || U::LATE }; // all weights of a step at once would take too many registers
+  enum : bool { PARTED = FLOATS || W::LATE || U::LATE }; // all weights of a step would take too many registers
   enum : uint { PARTS = COPIES && !PARTED ? 1 : 2, STEPS = (COLS + STEP - 1u) / STEP };
   typedef parts_of_step<PARTS> parts_t;
   enum : uint { BUFFER = TOKENS * parts_t::ROW, OF_ROW = parts_t::EIGHTS, APART = THREADS / OF_ROW };
   enum : uint { N = TOKENS / 8u, EIGHTS = (TOKENS * OF_ROW + THREADS - 1u) / THREADS };
   enum : uint { OF_PART = 4u / PARTS, OF_SLICE = OF_PART / SLICES }; // of a lane's four eights of weights
-  enum : bool { ALL = TOKENS * OF_ROW % THREADS == 0u };             // of the threads have as many inputs
+  enum : bool { ALL = TOKENS * OF_ROW % THREADS == 0u };             // all threads load the same number of inputs
   enum : bool { AHEAD = W::AHEAD > 1u && U::AHEAD > 1u };
 
   struct shares {
@@ -4039,7 +4039,7 @@ struct prompt_product {
   template <uint PART>
   static inline void follow_floats(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, uint slice, uint tid, ushort lane) {
     threadgroup half * rest = tile + BUFFER;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the part before
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied the part before
     land_part<0>(s, tile, tid);
     land_part<eight_t::TERMS - 1u>(s, rest, tid);
     COPIES_LAND;
@@ -4192,7 +4192,7 @@ struct part_product {
 
   struct shares {
     INPUTS x;
-    uint rows[LOADS]; // where they begin, in elements
+    uint rows[LOADS]; // offsets of the rows, in elements
     loaded_eight<INPUTS> e[LOADS];
   };
   static inline uint thread_of(uint tid, ushort lane) { return SHARED ? tid : uint(lane); }
@@ -4256,7 +4256,7 @@ struct part_product {
     const uint own = thread_of(tid, lane);
     for (uint step = slice; step < STEPS; step += SLICES) {
       UNROLL for (uint part = 0; part < PARTS; ++part) {
-        wait(); // all have multiplied by the part before
+        wait(); // all have multiplied the part before
         put_part(s, tile, own);
         wait();
         fetch_part(s, part + 1u < PARTS ? step : step + SLICES, (part + 1u) % PARTS, own);
@@ -4316,7 +4316,7 @@ static inline void norm_factors_in_turn(device const float * squares, WHICH rows
 
 //: expert_entry
 struct expert_entry {
-  uint expert, inputs, first; // how many selections, and the first of them in the list
+  uint expert, inputs, first; // `inputs` selections, the first of them at `first` in the list
 };
 
 //: entry_tiles using UNROLL entry_of expert_entry
@@ -4383,8 +4383,8 @@ struct tile_run {
     experts_matrices m;
     typename product_t::shares inputs;
     coming_step weights, next;
-    uint known[AHEAD + 1u]; // tiles: the present one, and later ones
-    uint behind, slice, turn, count; // count: inputs of the tile whose inputs are loaded
+    uint known[AHEAD + 1u]; // the current tile, and the next ones
+    uint behind, slice, turn, count; // count: number of inputs of the tile whose inputs are being loaded
 
     static inline uint tile_of(thread const state & s, coming_step c) {
       uint tile = s.behind;
@@ -4682,12 +4682,12 @@ struct combine_splits {
     TEAM = TEAMS > 1u || DIM / WIDE < THREADS ? DIM / WIDE : THREADS, // threads
     LOADS = (DIM / WIDE + TEAM - 1u) / TEAM,              // of a thread, per split
     OWN = (COUNT + TEAMS - 1u) / TEAMS,                   // splits of a team
-    ROOM = LOADS < 8u ? 20u / LOADS : 2u,                 // whose loads a thread has registers for
+    ROOM = LOADS < 8u ? 20u / LOADS : 2u,                 // splits whose loads fit the registers of a thread
     ROUNDS = (OWN + ROOM - 1u) / ROOM,
-    AT_ONCE = (OWN + ROUNDS - 1u) / ROUNDS < ROOM / 4u * 4u ? ((OWN + ROUNDS - 1u) / ROUNDS + 3u) / 4u * 4u : uint(ROOM), // whose loads wait for nothing but each other
-    GROUP = AT_ONCE % 4u == 0u ? 4u : 1u,                 // splits that are left out at once after the last in use
+    AT_ONCE = (OWN + ROUNDS - 1u) / ROUNDS < ROOM / 4u * 4u ? ((OWN + ROUNDS - 1u) / ROUNDS + 3u) / 4u * 4u : uint(ROOM), // splits whose loads are in flight at once
+    GROUP = AT_ONCE % 4u == 0u ? 4u : 1u,                 // splits that are skipped at once if they are not in use
     FLOATS = LOADS * WIDE,                                // of a thread, per split
-    WHOLE = 32u % (GROUP * TEAMS) == 0u,                  // a group in use has factors, maybe 0, for all its splits
+    WHOLE = 32u % (GROUP * TEAMS) == 0u,                  // if a split of a group is in use, all have factors, maybe 0
   };
   typedef typename parts_of<X, WIDE>::words words_t;
 
@@ -4756,7 +4756,7 @@ struct combine_splits {
     words_t v[AT_ONCE * LOADS];
     load_ml(ml, head, per, nkv, m, l, lane);
     load_parts(out, head, team, per, rows, v, tid);
-    LAUNCH_DEPENDENTS; // whose weights are more than what is left to load here
+    LAUNCH_DEPENDENTS; // few loads are left here; the next dispatch may load its weights
     if (TURNS > 1u && 32u * per < nkv) {
       weigh<TURNS>(m, l, factors, sg, lane);
     } else {
@@ -4933,7 +4933,7 @@ static inline void fill_bins(device const float * logits, uint n, float top, ulo
   for (uint i = tid; i < 4u * BINS; i += THREADS) atomic_store_explicit(bins + i, 0u, memory_order_relaxed);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint first = tid; first < n; first += 8u * THREADS) {
-    float x[8]; // loads that wait for nothing
+    float x[8]; // loads in flight at once
     UNROLL for (uint j = 0; j < 8u; ++j) x[j] = logits[min(first + j * THREADS, n - 1u)];
     UNROLL for (uint j = 0; j < 8u; ++j) {
       const uint i = first + j * THREADS;
@@ -5054,7 +5054,7 @@ static inline uint keep_tokens(device const float * logits, device const float *
       uint block = own_block < end && rank_of(tops[min(own_block, BLOCKS - 1u)]) >= uint(from >> 32) ? own_block : BLOCKS;
       for (uint b = simd_min(block); b < BLOCKS; b = simd_min(block)) {
         block = block == b ? BLOCKS : block;
-        const uint i = b * BLOCK + lane * PER_LANE; // neighbours
+        const uint i = b * BLOCK + lane * PER_LANE; // a lane has neighbours
         bool is[PER_LANE];
         uint own = 0u;
         UNROLL for (uint j = 0; j < PER_LANE; ++j) {
@@ -5093,7 +5093,7 @@ static inline void chosen_weights(device const float * logits, uint n, uint b, f
     const uint i = b * BLOCK + j * 32u + lane;
     const float below = x[j] - top;
     const float scaled = below * scale;
-    const uint weight = token_weight(scaled); // of all: no branch
+    const uint weight = token_weight(scaled); // for all logits, without a branch
     weights[j] = i < n && token_key(x[j], i) >= from && below >= lowest ? weight : 0u;
   }
 }
@@ -5313,7 +5313,7 @@ static inline uint rows_seen(thread const for_all & s, uint) { return s.n; }
 //: score_scale using for_all
 static inline float score_scale(thread const for_all & s, uint) { return s.scale; }
 //: look using for_all
-static inline void look(thread for_all & s, uint, uint n) { s.n = n; } // at n rows from one on
+static inline void look(thread for_all & s, uint, uint n) { s.n = n; } // moves to a tile with n rows
 
 
 //: query_at
@@ -5494,14 +5494,14 @@ struct attend_matrix {
     KEYS = VALUES + (PE / 8u + SIMDGROUPS - 1u) / SIMDGROUPS,       // and of all columns
     TURNS = (HEADS * TILE + SIMDGROUPS * 32u - 1u) / (SIMDGROUPS * 32u), // of softmax, a lane per row and head
     QUERY_LOADS = (16u * KEYS + 31u) / 32u,                         // a lane's loads of 4 columns per 8 heads
-    EARLY = NEW > 0u && WIDTH % (2u * cache_t::WIDEST) == 0u,       // whether few rows are new, and no two share the 32 bytes that a cache keeps as one
-    SHARE_ROW = TILE + 4u,                                          // floats; the odd ends keep the rows
-    WEIGHT_ROW = TILE + 8u,                                         // halves; of a block in banks of their own
+    EARLY = NEW > 0u && WIDTH % (2u * cache_t::WIDEST) == 0u,       // old rows can be loaded early: no new row shares 32 bytes, which a cache keeps as one, with them
+    SHARE_ROW = TILE + 4u,                                          // floats
+    WEIGHT_ROW = TILE + 8u,                                         // halves; the rows of a block are in different banks
     STAGE_ROW = (KEYS | 1u) * 8u,                                   // halves
     STAGED = PIECE * STAGE_ROW / 2u,                                // floats of PIECE rows
     SHARES = STAGED > 8u * H * SHARE_ROW ? STAGED : 8u * H * SHARE_ROW, // floats of a simdgroup's shares, or of what it stages
-    ROOM = SHARES / 64u,                                            // blocks of results that these have room for
-    AT_ONCE = VALUES <= ROOM ? uint(VALUES) : VALUES % 4u == 0u && ROOM >= 4u ? 4u : VALUES % 2u == 0u && ROOM >= 2u ? 2u : 1u, // of which these pass through
+    ROOM = SHARES / 64u,                                            // blocks of results that fit this memory
+    AT_ONCE = VALUES <= ROOM ? uint(VALUES) : VALUES % 4u == 0u && ROOM >= 4u ? 4u : VALUES % 2u == 0u && ROOM >= 2u ? 2u : 1u, // blocks of results that pass through it at once
   };
 
   struct memory {
@@ -5763,7 +5763,7 @@ struct attend_matrix {
       if (ALL && !more) add_sums(m, sum, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       add_values(values, m, o, lane);
-      if (more) form_rows(next, uint(TILE), m, keys, values, sg, lane); // all of it, as a branch would cost every tile
+      if (more) form_rows(next, uint(TILE), m, keys, values, sg, lane); // always a whole tile, because a branch would slow down every tile
       at = behind;
     }
   }
@@ -5798,7 +5798,7 @@ struct attend_matrix {
       load_rows<!EARLY, true>(tile, n, there, next, sg, lane);
       load_scales<!EARLY, true>(tile, n, there, next, sg, lane);
     }
-    if (from + n == to) LAUNCH_DEPENDENTS; // no rows are left to load, whose way their weights would be in
+    if (from + n == to) LAUNCH_DEPENDENTS; // no rows are left to load that weights could delay
     form_rows(next, n, m, keys, values, sg, lane);
     form_queries(left, m, q, sg, lane);
     walk<true>(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);
@@ -5850,7 +5850,7 @@ static inline attended attended_at(constant Row * rows, uint r, threadgroup uint
     a.first = min(a.first, share.y);
     a.next = min(a.next, share.z);
   }
-  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read them
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the shares
   return a;
 }
 
@@ -5915,7 +5915,7 @@ struct latent_copies {
   typedef cached_eight<T, LAT + PE> eight_t;
   enum : uint { TERMS = eight_t::TERMS, ROWS = THREADS / BLOCKS, EIGHTS = PAGES * PAGE_ROWS / ROWS, SIZE = PAGES * PAGE_ROWS * ROW };
   typename cache_t::rows page[PAGES];
-  uint last[PAGES]; // after the last row come copies of it
+  uint last[PAGES]; // the rest of a page repeats the last row
   eight_t e[EIGHTS];
 
   static inline void choose(thread latent_copies & l, device const uchar * cache, some_pages<PAGES> pages) {
@@ -6049,7 +6049,7 @@ struct value_maker {
     const uint s = 2u * step + HALF;
     threadgroup half * staged = tiles + 2u * copies_t::SIZE + sg * (16u * STAGED_ROW);
     threadgroup half * tile = copies_t::tile_of(tiles, HALF);
-    if (copies_t::TERMS == 2u) threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the columns before
+    if (copies_t::TERMS == 2u) threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied the columns before
     copies_t::end_latents(copies, tile, s, tid);
     COPIES_LAND;
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -6062,7 +6062,7 @@ struct value_maker {
       multiply_half<piece::GROWN_REST, HALF>(m, d, tile, staged, lane);
       multiply_half<piece::SHRUNK, HALF>(m, d, tile + copies_t::SIZE, staged, lane);
     }
-    if (HALF == 1u) fetch_weights(m, step + 1u < STEPS ? step + 1u : 0u, lane); // on their way with the next columns
+    if (HALF == 1u) fetch_weights(m, step + 1u < STEPS ? step + 1u : 0u, lane); // in flight with the next columns
   }
 
   static inline void make_pages(thread value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
@@ -6148,7 +6148,7 @@ struct key_maker {
   template <uint ODD>
   static inline void one_step(thread key_maker & m, thread copies_t & copies, thread simdgroup_float8x8 * d, threadgroup half * tiles, uint s, uint tid, ushort sg, ushort lane) {
     enum : uint { COUNT = weights_of<T>::TWO ? 2 : 1 };
-    if (copies_t::TERMS == 2u) threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the columns before
+    if (copies_t::TERMS == 2u) threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied the columns before
     copies_t::end_latents(copies, copies_t::tile_of(tiles, ODD), s, tid);
     if (copies_t::TERMS == 1u) {
       multiply_piece<ODD, piece::WHOLE, 0, 0, COUNT>(m, copies, d, tiles, s, tid, sg, lane);
@@ -6252,7 +6252,7 @@ struct part_value_maker {
   }
 
   static inline void make_pages(thread part_value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint any_tid, ushort sg, ushort lane) {
-    const uint tid = simd_shuffle(any_tid, lane); // what follows from it is found for each page, else it would stay in registers
+    const uint tid = simd_shuffle(any_tid, lane); // the same value, but new to the compiler, which so keeps no indices from page to page
     threadgroup X * tile = (threadgroup X *)scratch;
     threadgroup X * staged = tile + ROWS * product_t::ROW + sg * (8u * product_t::STAGED * product_t::WEIGHT_ROW);
     device A * to = p.heads + ulong(pages.number[0]) * p.elements + p.at;
@@ -6271,7 +6271,7 @@ struct part_value_maker {
         const uint column = m.first + 8u * r;
         store_blocks<N>(d + r * N, scratch + sg * (8u * (ROWS + 4u)), to + column * PAGE_ROWS + from, PAGE_ROWS, column < DIM ? 8u : 0u, ROWS, lane);
       }
-      threadgroup_barrier(mem_flags::mem_threadgroup); // and the next tile comes where they were
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the next tile overwrites the results
     }
   }
 };
@@ -6355,7 +6355,7 @@ struct part_key_maker {
     simdgroup_float8x8 d[M * N];
     UNROLL for (uint i = 0; i < M * N; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     for (uint s = 0; s < STEPS; ++s) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the step before
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied the step before
       put_rows(e, tile, tid);
       put_weights<piece::WHOLE>(m, weights, tid);
       if (!TWO) fetch_weights(m, s + 1u, tid);
@@ -6444,15 +6444,15 @@ template <uint DIM, uint TAPS, uint ROWS, uint SIMDGROUPS>
 struct delta_head {
   enum : uint {
     THREADS = 32u * SIMDGROUPS,
-    TASKS = (4u * DIM + THREADS - 1u) / THREADS, // of a thread: a channel of queries, keys, values or of what the state keeps
+    TASKS = (4u * DIM + THREADS - 1u) / THREADS, // of a thread: a channel of queries, keys, values or decays
     KEYS = DIM / 8u,             // of a lane
-    SPAN = THREADS / 8u,         // columns that all lanes have at a time
+    SPAN = THREADS / 8u,         // columns of all lanes at a time
     COLUMNS = DIM / SPAN,        // of a lane
     STATE = COLUMNS * KEYS,      // numbers of a lane
-    PAST = TAPS - 1u,            // rows that a convolution looks back to
+    PAST = TAPS - 1u,            // rows before the current one in a convolution
     WINDOW = TASKS * PAST,       // numbers of a thread
-    SUMS = COLUMNS < 4u ? 4u : 2u, // that a lane makes of a column side by side; more of several columns take its registers
-    OWN = DIM / 32u,             // channels of a lane where a simdgroup has a row
+    SUMS = COLUMNS < 4u ? 4u : 2u, // partial sums of a lane for a column; with several columns, more would take too many registers
+    OWN = DIM / 32u,             // channels of a lane when a simdgroup has a row
     QUERIES_AT = 0u, KEYS_AT = ROWS * DIM, VALUES_AT = 2u * ROWS * DIM, KEPT_AT = 3u * ROWS * DIM, RESULTS_AT = 4u * ROWS * DIM,
     BETAS_AT = 5u * ROWS * DIM, PRODUCTS_AT = 5u * ROWS * DIM + ROWS, FLOATS = 5u * ROWS * DIM + 2u * ROWS
   };
@@ -6506,7 +6506,7 @@ struct delta_head {
     UNROLL for (uint t = 0; t < TASKS; ++t) {
       const uint of = kind(t, tid), c = channel(t, tid);
       device const float * w = of == 0u ? q : of == 1u ? k : of == 2u ? v : offsets;
-      UNROLL for (uint i = 0; i < TAPS; ++i) taps[t * TAPS + i] = w[of < 3u ? c * TAPS + i : c]; // of no task as of what is kept
+      UNROLL for (uint i = 0; i < TAPS; ++i) taps[t * TAPS + i] = w[of < 3u ? c * TAPS + i : c]; // threads without a task load a bias, too
     }
   }
 
@@ -6623,7 +6623,7 @@ struct delta_vectors {
   enum : uint {
     PAST = TAPS - 1u,             // rows that a convolution looks back to
     EACH = DIM / 32u,             // simdgroups that share a vector
-    FLOATS = 4u * EACH * ROWS     // of threadgroup memory: a sum of each simdgroup and row
+    FLOATS = 4u * EACH * ROWS     // of threadgroup memory: a sum for each simdgroup and row
   };
 
   static inline void load_window(thread float * past, device const float * window, bool begins) {
@@ -6735,7 +6735,7 @@ struct delta_chunk {
 
   static inline void store(thread float * x, row_stores known, row_stores other, uint of, uint at, uint n, float scale, uint c, threadgroup const float * m) {
     float decay = 1.0f;
-    if (of == 0u) { // Key, from the last row on
+    if (of == 0u) { // Key, from the last row to the first
       UNROLL for (uint i = ROWS; i > 0u; --i) {
         const uint t = i - 1u;
         if (t < n) row_stores::put(other, at + t, c, m[KEYS_AT + t * DIM + c] * decay);
@@ -6764,9 +6764,9 @@ struct delta_fold {
   enum : uint {
     THREADS = 32u * SIMDGROUPS,
     OWN = COLUMNS * LANES / THREADS,                        // columns of a lane
-    FOURS = DIM / (4u * LANES),                             // keys of a lane
+    FOURS = DIM / (4u * LANES),                             // fours of keys of a lane
     STATE = OWN * FOURS,                                    // fours of a lane
-    TURN = LANES / OWN,                                    // rows whose sums are made at once
+    TURN = LANES / OWN,                                    // rows whose sums are added up at once
     TURNS = ROWS / TURN,
     SUMS = 2u * LANES,
     ALL = ROWS * DIM / 4u,                                  // fours of a vector of all rows
@@ -6870,7 +6870,7 @@ struct delta_fold {
       o[t] = x.own[t] + sums.seen;
     }
     UNROLL for (uint i = 0; i < STATE; ++i) s[i] *= x.kept[i % FOURS];
-    const uint first = tid % 32u / LANES * LANES; // of the lanes that share the columns
+    const uint first = tid % 32u / LANES * LANES; // lane of those that share the columns
     UNROLL for (uint r = 0; r < ROWS; ++r) {
       float of[OWN];
       UNROLL for (uint c = 0; c < OWN; ++c) of[c] = simd_shuffle(u[r / TURN], ushort(first + r % TURN * OWN + c));
@@ -6879,7 +6879,7 @@ struct delta_fold {
         UNROLL for (uint c = 0; c < OWN; ++c) s[c * FOURS + i] = fma_four(key, of[c], s[c * FOURS + i]);
       }
     }
-    UNROLL for (uint t = 0; t < TURNS; ++t) { // last, so that no branch comes between the sums of two turns
+    UNROLL for (uint t = 0; t < TURNS; ++t) { // at the end, so that no branch separates the sums of two turns
       const uint r = t * TURN + row(tid);
       if (r < n) out[ulong(r) * stride + own_column(tid)] = o[t];
     }
@@ -6902,8 +6902,8 @@ struct delta_columns {
   enum : uint {
     THREADS = 32u * SIMDGROUPS,
     KEYS = DIM / 8u,                                        // of a lane
-    FOURS = KEYS / 4u,                                      // of them
-    SPAN = THREADS / 8u,                                    // columns that all lanes have at a time
+    FOURS = KEYS / 4u,                                      // fours of keys of a lane
+    SPAN = THREADS / 8u,                                    // columns of all lanes at a time
     OWN = COLUMNS / SPAN,                                   // of a lane
     STATE = OWN * KEYS,                                     // numbers of a lane
     ALL = ROWS * DIM / 4u,                                  // fours of a vector of all rows
@@ -7139,7 +7139,7 @@ struct attend_heads {
   typedef head_lanes<M, COLUMNS, VALUES, EACH, TERMS> lanes_t;
   enum : bool { KNOWN = lanes_t::KNOWN, APART = ROOMY || TERMS == 2u }; // APART: scores have memory of their own
   enum : uint {
-    PAD = APART && !KNOWN ? 8 : 0, // halves that keep lanes that load together in banks of their own
+    PAD = APART && !KNOWN ? 8 : 0, // halves, so that lanes that load at the same time use different banks
     KEY_ROW = DK + PAD,     // halves
     VALUE_ROW = KEYS + PAD,
     SCORE_ROW = EACH + 4u,  // floats; as halves, a row has room for two terms
@@ -7150,7 +7150,7 @@ struct attend_heads {
     VALUE_LOADS = (VALUE_EIGHTS + THREADS - 1u) / THREADS,
     SCORES = 2u * SIMDGROUPS * 8u * SCORE_ROW, // halves
     KEYS_END = APART || TERMS * KEY_HALVES > SCORES ? TERMS * KEY_HALVES : SCORES,
-    LANES = EACH / 4u,      // scores of a lane: four lanes have a row
+    LANES = EACH / 4u,      // scores of a lane: four lanes share a row
     SHARED = 2u * EACH,     // columns of queries that pass through the scores' memory at a time
   };
 
@@ -7311,7 +7311,7 @@ struct attend_heads {
       UNROLL for (uint i = 0; i < TERMS; ++i) simdgroup_load(p[(i * M + b) * N + n], (threadgroup half *)m.scores + i * SCORE_ROW + 8u * n, 2u * SCORE_ROW);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    if (simd_any(shrink != 1.0f)) { // the diagonal is by what sums shrink
+    if (simd_any(shrink != 1.0f)) { // scale the sums by a diagonal matrix
       UNROLL for (uint i = 0; i < 2u; ++i) m.scores[row * 8u + lane % 4u * 2u + i] = lane % 4u * 2u + i == row ? shrink : 0.0f;
       simdgroup_barrier(mem_flags::mem_threadgroup);
       scale_rows<VALUES>(o + b * VALUES, m.scores);
@@ -7353,7 +7353,7 @@ struct attend_heads {
     device const A * page = c.heads + ulong(pages[0]) * c.elements;
     key_copies k;
     value_copies v;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all threads have read threadgroup memory
     begin_keys(k, m, c, page, 0u, tid);
     uint most = 0u;
     UNROLL for (uint b = 0; b < M; ++b) {
@@ -7371,7 +7371,7 @@ struct attend_heads {
       simdgroup_half8x8 p[TERMS * M * N];
       end_keys(k, m, tid);
       COPIES_LAND;
-      threadgroup_barrier(mem_flags::mem_threadgroup); // keys are there, and nobody needs the values before
+      threadgroup_barrier(mem_flags::mem_threadgroup); // keys have arrived, and all have read the values before
       begin_values(v, m, c, page, at % PAGE_ROWS, tid);
       const uint following = next < run.nkv ? pages[next / PAGE_ROWS] : 0u;
       if (attends) {
@@ -7380,14 +7380,14 @@ struct attend_heads {
       }
       end_values(v, m, tid);
       COPIES_LAND;
-      threadgroup_barrier(mem_flags::mem_threadgroup); // values are there, and nobody needs the keys
+      threadgroup_barrier(mem_flags::mem_threadgroup); // values have arrived, and all have read the keys
       page = c.heads + ulong(following) * c.elements;
       if (next < run.nkv) begin_keys(k, m, c, page, next % PAGE_ROWS, tid);
       if (attends) {
         UNROLL for (uint b = 0; !APART && !KNOWN && b < M; ++b) softmax(t, s + b * N, o, p, m, b, at + slice * EACH, lane);
         multiply_values(t, p, o, m, slice, lane);
       }
-      if (!APART && !KNOWN) threadgroup_barrier(mem_flags::mem_threadgroup); // scores are not where keys come
+      if (!APART && !KNOWN) threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the scores, which the next keys overwrite
     }
   }
 
@@ -7406,7 +7406,7 @@ struct attend_heads {
     threadgroup float * factors = block + PART_FLOATS;
     threadgroup float * states = scratch + ALL; // [SIMDGROUPS][M * 8][2]
     threadgroup float * own = states + sg * (M * 16u);
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the last tile is not needed any more
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the last tile
     UNROLL for (uint b = 0; b < M; ++b) {
       UNROLL for (ushort d = 1; !KNOWN && d < 4u; d *= 2) t.sum[b] += simd_shuffle_xor(t.sum[b], d);
       if (lane % 4u == 0u) {
@@ -7492,8 +7492,8 @@ struct attend_parts {
   };
 
   struct memory {
-    threadgroup float * scores;  // [ROWS][SCORE_ROW]; weights are in the same place, and results in the end
-    threadgroup float * factors; // [M][8][8]: by what results shrink, on diagonals
+    threadgroup float * scores;  // [ROWS][SCORE_ROW]; weights overwrite them, and results at the end
+    threadgroup float * factors; // [M][8][8]: factors on earlier results, on diagonals
     threadgroup float * shrinks; // [SLICES]: whether those of a simdgroup's queries do
   };
   static inline memory in(threadgroup float * scratch, uint team) {
@@ -7586,11 +7586,11 @@ struct attend_parts {
       UNROLL for (uint i = 0; i < QUERIES * KEYS; ++i) s[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
       add_scores<NOPE>(s, r.q_nope, r.nope_stride, row + queries, page + c.keys + (in_page + keys) * NOPE);
       add_scores<PE>(s, r.q_pe, r.pe_stride, row + queries, page + c.rotated + (in_page + keys) * PE);
-      threadgroup_barrier(mem_flags::mem_threadgroup); // nobody needs the weights before, which are where scores come
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the weights before, which scores overwrite
       UNROLL for (uint i = 0; i < QUERIES * KEYS; ++i) simdgroup_store(s[i], m.scores + (queries + i / KEYS * 8u) * SCORE_ROW + keys + i % KEYS * 8u, SCORE_ROW);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       softmax(t, m, at, slice, slice * 32u + lane, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup); // weights are there
+      threadgroup_barrier(mem_flags::mem_threadgroup); // weights are complete
       multiply_values(o, m, page + c.values + slice * (OWN * 8u * PAGE_ROWS) + in_page, slice);
     }
   }
@@ -7598,7 +7598,7 @@ struct attend_parts {
   static inline void finish(head_rows<A> r, uint row, thread simdgroup_float8x8 * o, thread running & t, memory m, uint slice, ushort lane) {
     const uint own = slice * 32u + lane;
     UNROLL for (ushort d = 1; d < LANES; d *= 2) t.sum += simd_shuffle_xor(t.sum, d);
-    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all threads have read threadgroup memory
     if (own < SOFTMAX) diagonal(m, own / LANES, own % LANES, t.sum > 0.0f ? 1.0f / t.sum : 0.0f);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     threadgroup float * block = m.scores + slice * (8u * STORED_ROW);

@@ -1,12 +1,11 @@
-// Package sim holds what stands in for Metal where there is none: exec compiles
-// Metal source for the CPU and runs it, metal is a library with Metal's classes.
-// Both are C++; this package only carries the sources of exec, for those that build
-// them.
+// Package sim contains substitutes for Metal on machines without it: exec compiles Metal source for the CPU
+// and runs it, metal is a library with Metal's Objective-C classes. Both are C++. This package embeds the
+// sources of exec for gen/msl/execute, which builds them.
 package sim
 
 import "embed"
 
-// Exec is the folder exec.
+// Exec contains the folder exec.
 //
 //go:embed exec
 var Exec embed.FS

@@ -18,13 +18,13 @@ import (
 	"mla/runtime/plan/bundlefile"
 )
 
-// bundleFlags hold the flags about a bundle file.
+// bundleFlags are the flags that select which bundle file is written, and where.
 type bundleFlags struct {
 	gguf, pre, out         string
 	install, ptx, metallib bool
 }
 
-// wanted says whether a bundle file is requested instead of Go tables.
+// wanted reports whether a bundle file is asked for instead of Go tables.
 func (f *bundleFlags) wanted() bool { return *f != bundleFlags{} }
 
 // runBundle writes the bundle file of a model file or of a spec.
@@ -73,8 +73,9 @@ func (g *generateFlags) runBundle(stdout io.Writer) error {
 	return err
 }
 
-// local replaces the model's name by a path. The hub's cache is only for the hub's own files, so the bundle
-// of a model in the cache is installed in the user's folder unless the flags say otherwise.
+// local replaces the name of a Hugging Face model by the path of its file. The bundle of a model in the hub's
+// cache goes to the user's bundle folder unless -o is given, because only the hub's own files belong in its
+// cache.
 func (f *bundleFlags) local() (err error) {
 	if f.gguf, err = localModel(f.gguf); err != nil {
 		return err
@@ -85,7 +86,7 @@ func (f *bundleFlags) local() (err error) {
 	return nil
 }
 
-// parts lists what a file holds of a bundle besides its plan and its source.
+// parts lists what a bundle file contains of a bundle besides its plan and its Metal source.
 func parts(f *bundlefile.File, bundle string) (text string) {
 	if f.PTX[bundle] != nil {
 		text += ", PTX"
@@ -96,7 +97,7 @@ func parts(f *bundlefile.File, bundle string) (text string) {
 	return text
 }
 
-// path returns the path of the bundle file: next to the model or the spec unless the flags say otherwise.
+// path returns the path of the bundle file. The default is beside the model or the spec.
 func (f *bundleFlags) path(spec string) (string, error) {
 	beside := bundlefile.Beside(f.gguf)
 	if f.gguf == "" {
@@ -115,7 +116,8 @@ func (f *bundleFlags) path(spec string) (string, error) {
 	return filepath.Join(folder, filepath.Base(beside)), os.MkdirAll(folder, 0o755)
 }
 
-// bundleSpec returns the spec to compile, and its text. It is read from a file or made from a model's header.
+// bundleSpec returns the spec to compile and its text. Both are read from -spec, or generated from the header
+// of the model file.
 func (g *generateFlags) bundleSpec() (s *spec.Spec, text []byte, err error) {
 	if g.spec != "" {
 		if s, err = spec.Load(g.spec, g.tunings...); err != nil {
@@ -140,7 +142,7 @@ func (g *generateFlags) bundleSpec() (s *spec.Spec, text []byte, err error) {
 	return s, text, err
 }
 
-// openModel opens a model file. pre, if not empty, replaces the name of its pre-tokeniser.
+// openModel opens a model file. pre, if it is not empty, replaces the name of its pre-tokeniser.
 func openModel(path, pre string) (*gguf.File, error) {
 	file, err := gguf.Open(path)
 	if err == nil && pre != "" {
@@ -149,7 +151,7 @@ func openModel(path, pre string) (*gguf.File, error) {
 	return file, err
 }
 
-// compile makes all bundles of a spec, and the PTX and Metal libraries that the flags request.
+// compile compiles all bundles of a spec, and their PTX and Metal libraries if the flags ask for them.
 func (f *bundleFlags) compile(s *spec.Spec, text []byte) (*bundlefile.File, error) {
 	file := &bundlefile.File{Spec: text, PTX: map[string][]byte{}, Metal: map[string][]byte{}}
 	for _, v := range s.Portable() {

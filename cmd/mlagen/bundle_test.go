@@ -71,7 +71,8 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// TestBundleErrors: what does not go together, and what cannot be written.
+// TestBundleErrors checks the messages for flags that exclude each other and for files that cannot be
+// written.
 func TestBundleErrors(t *testing.T) {
 	spec, err := filepath.Abs(tinySpec)
 	if err != nil {
@@ -111,7 +112,7 @@ func TestBundleErrors(t *testing.T) {
 	}
 }
 
-// TestVerify: a file with another plan, or other kernels, than mlagen makes is told.
+// TestVerify checks that verify refuses a file whose plan or kernels differ from those that mlagen makes.
 func TestVerify(t *testing.T) {
 	linked(t, "plm-mini-Q4_K_M.gguf")
 	for name, change := range map[string]func(f *bundlefile.File){
@@ -142,8 +143,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// TestBundleMetal: -metallib puts what Apple's compiler makes of each bundle's source into
-// the file. The compiler is a script that stands in for it.
+// TestBundleMetal checks that -metallib adds the output of Apple's compiler to the file. A script replaces
+// the compiler.
 func TestBundleMetal(t *testing.T) {
 	linked(t, "plm-mini-Q4_K_M.gguf")
 	path := os.Getenv("PATH")

@@ -16,7 +16,7 @@ import (
 	"mla/gen/ptx"
 )
 
-// changes lists the differences between t and the disk.
+// changes lists the files of t that differ on disk, and the generated files on disk that t does not have.
 func (t *tree) changes() (changed []golang.File, orphans []string, err error) {
 	for _, f := range t.files {
 		if old, err := os.ReadFile(f.Name); err != nil || !bytes.Equal(old, f.Data) {
@@ -27,7 +27,8 @@ func (t *tree) changes() (changed []golang.File, orphans []string, err error) {
 	return changed, orphans, err
 }
 
-// checkFiles implements -check: it fails if files are out of date, with the command that mends them.
+// checkFiles implements -check. It returns an error that wraps errDrift and names the command to run, if a
+// file on disk is out of date.
 func (g *generateFlags) checkFiles(t *tree, stdout, notes io.Writer) error {
 	changed, orphans, err := t.changes()
 	if err != nil {
@@ -59,15 +60,15 @@ func (g *generateFlags) checkFiles(t *tree, stdout, notes io.Writer) error {
 	return fmt.Errorf("%w:\n  %s\nmend it with: %s", errDrift, strings.Join(lines, "\n  "), strings.Join(commands, " && "))
 }
 
-// noteStale says which missing compiler stale PTX needs. Nothing uses stale PTX, so everything else is as it
-// should be.
+// noteStale reports PTX that is out of date, where clang is missing to compile it again. This is a note and
+// no error: PTX that is out of date is never loaded, so everything else works.
 func noteStale(w io.Writer, stale []string, missing error) {
 	fmt.Fprintf(w, "%s\nNothing uses PTX that is out of date: NVIDIA GPUs lack these bundles, and other devices need no PTX.\n%v; then run make ptx\n",
 		strings.Join(stale, "\n"), missing)
 }
 
-// stalePTX lists the bundles whose PTX was made from a source other than the one that mlagen generates now. A
-// bundle may have no PTX.
+// stalePTX lists the bundles whose PTX was compiled from another source than mlagen generates now. A bundle
+// without PTX is not listed.
 func (t *tree) stalePTX() []string {
 	var lines []string
 	for _, path := range slices.Sorted(maps.Keys(t.ptx)) {
@@ -81,8 +82,8 @@ func (t *tree) stalePTX() []string {
 	return lines
 }
 
-// mendPTX returns the command that removes stale PTX: it compiles the PTX of the project's bundles, and
-// deletes the PTX in a folder of the caller's.
+// mendPTX returns the command after which no PTX is out of date. PTX in generated/ is compiled again. PTX in
+// a folder of the caller's is removed.
 func (t *tree) mendPTX() string {
 	if t.alone != nil {
 		return "rm " + strings.Join(slices.Sorted(maps.Keys(t.ptx)), " ")
@@ -90,13 +91,13 @@ func (t *tree) mendPTX() string {
 	return "make ptx"
 }
 
-// command returns the command line that writes the files that were checked.
+// command returns the command that writes the files which -check compared.
 func (g *generateFlags) command() string {
 	if g.all {
 		return "go generate ./..."
 	}
 	cmd := "go run ./cmd/mlagen -spec " + g.spec
-	if g.out != "" { // the folder may be in any module
+	if g.out != "" { // a folder of the caller's module
 		cmd = "mlagen -spec " + g.spec + " -out " + g.out
 	}
 	if g.act != "" {
@@ -111,6 +112,7 @@ func (g *generateFlags) command() string {
 	return cmd
 }
 
+// printNames prints which files would be written and which removed.
 func printNames(t *tree, stdout io.Writer) error {
 	changed, orphans, err := t.changes()
 	for _, f := range changed {
@@ -122,7 +124,7 @@ func printNames(t *tree, stdout io.Writer) error {
 	return err
 }
 
-// printDiff prints the changes as unified diffs.
+// printDiff prints what would change as unified diffs.
 func printDiff(t *tree, stdout io.Writer) error {
 	changed, orphans, err := t.changes()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// newRoot returns the root command, which generates, with its sub-commands.
+// newRoot returns the root command, which generates bundles, with all sub-commands.
 func newRoot() *cobra.Command {
 	root := newGenerate()
 	root.AddCommand(newInit(), newDescribe(), newExplain(), newDump(), newVet(), newSynth(), newVerify(), newPTX(), newTune())
@@ -35,10 +35,10 @@ func newRoot() *cobra.Command {
 	return root
 }
 
-// action is what a command does after its flags are parsed. It prints results on out, and remarks on notes.
+// action is the body of a command after its flags are read. It writes results to out and remarks to notes.
 type action func(out, notes io.Writer) error
 
-// command returns a sub-command that takes only flags, some of which are required.
+// command returns a sub-command that takes flags only. The flags named in required must not be empty.
 func command(use, short string, run action, required ...string) *cobra.Command {
 	c := &cobra.Command{Use: use, Short: short, Args: noArgs}
 	c.RunE = func(c *cobra.Command, _ []string) error {
@@ -52,7 +52,7 @@ func command(use, short string, run action, required ...string) *cobra.Command {
 	return c
 }
 
-// noArgs refuses arguments that are not flags, and suggests the command that was meant.
+// noArgs refuses positional arguments and suggests the sub-command with the nearest name.
 func noArgs(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -65,11 +65,11 @@ func noArgs(c *cobra.Command, args []string) error {
 	return err
 }
 
-// longFlag matches a flag with one dash whose name has more than one letter.
+// longFlag matches a flag of more than one letter that is written with one dash.
 var longFlag = regexp.MustCompile(`^-[A-Za-z][A-Za-z0-9-]+(=.*)?$`)
 
-// twoDashes adds a second dash to long flags, which the command-line library requires, so that both -spec F
-// and --spec F work.
+// twoDashes gives such a flag its second dash, because pflag accepts long flags only with two. Users may
+// write -spec F as well as --spec F.
 func twoDashes(args []string) []string {
 	out := slices.Clone(args)
 	for i, a := range out {
@@ -83,7 +83,7 @@ func twoDashes(args []string) []string {
 	return out
 }
 
-// oneDash returns the form of a flag in help and messages: one dash, and its letter if it has one.
+// oneDash returns a flag as help and messages write it: with one dash, and by its letter if it has one.
 func oneDash(f *pflag.Flag) string {
 	if f.Shorthand != "" {
 		return "-" + f.Shorthand
@@ -126,7 +126,7 @@ func writeHelp(w io.Writer, c *cobra.Command) {
 	fmt.Fprintln(w, "\n"+exitCodes)
 }
 
-// completions holds the values that shells offer for flags, by the flags' names.
+// completions are the values that shells offer for a flag, by the flag's name.
 var completions = map[string][]string{
 	"act": spec.Activations, "class": plan.Classes, "device": {"cuda", "metal"}, "by": {byStage, byToken},
 }

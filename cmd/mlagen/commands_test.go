@@ -46,8 +46,8 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestCommandLine: both kinds of dashes, the version, completions, and what is nearly a
-// command.
+// TestCommandLine checks flags with one and two dashes, the version, completions, and the suggestion for a
+// misspelt command.
 func TestCommandLine(t *testing.T) {
 	for _, tt := range []struct {
 		args string
@@ -110,8 +110,7 @@ func TestDescribeHTML(t *testing.T) {
 	}
 }
 
-// TestSummary: what was done is said in a line, and -diff shows the lines that change and
-// few others.
+// TestSummary checks the line that sums up a run, and that -diff shows the changed lines with little context.
 func TestSummary(t *testing.T) {
 	text, err := os.ReadFile(tinySpec)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// specFlags select the variant of a spec that a command works on.
+// specFlags are the flags that choose one variant of a spec.
 type specFlags struct{ path, act, class string }
 
 func (v *specFlags) add(c *cobra.Command) {
@@ -22,7 +22,8 @@ func (v *specFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&v.class, "class", "", "`devices` that its shapes are for, apple or nvidia (default: any)")
 }
 
-// argument takes the spec from the arguments if no flag names it, and returns the other arguments.
+// argument takes the spec's path from the first positional argument if -spec is missing, and returns the
+// other arguments.
 func (v *specFlags) argument(args []string) []string {
 	if v.path != "" || len(args) == 0 {
 		return args
@@ -31,7 +32,7 @@ func (v *specFlags) argument(args []string) []string {
 	return args[1:]
 }
 
-// load reads the spec. command is the name of the command that needs it, for the error.
+// load loads the chosen variant. command is the name of the sub-command, for messages.
 func (v *specFlags) load(command string) (*spec.Spec, error) {
 	if v.path == "" {
 		return nil, fmt.Errorf("%w: %s needs a spec", errUsage, command)

@@ -32,7 +32,7 @@ func newExplain() *cobra.Command {
 	return c
 }
 
-// explainSpec explains the kernels of a spec, or the one with the given name.
+// explainSpec explains all kernels of a spec, or the one that kernel names.
 func explainSpec(v *specFlags, kernel []string, out io.Writer) error {
 	s, err := v.load("explain")
 	if err != nil {

@@ -153,7 +153,7 @@ func (m *modelFile) add(name string, t quant.Type, dims []uint64, data []byte) {
 	m.data[name] = data
 }
 
-// remove takes a tensor out and returns what it was.
+// remove removes a tensor and returns its header entry and its bytes.
 func (m *modelFile) remove(name string) (gguf.TensorInfo, []byte) {
 	i := slices.IndexFunc(m.tensors, func(x gguf.TensorInfo) bool { return x.Name == name })
 	x := m.tensors[i]

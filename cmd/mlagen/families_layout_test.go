@@ -23,8 +23,8 @@ func TestContainers(t *testing.T) {
 	}
 }
 
-// TestOtherFiles holds the bundle of one file to files that differ from it: it
-// must refuse those that it would compute wrongly.
+// TestOtherFiles tries the bundle of one file with files that differ from it. The runtime must refuse every
+// file for which the bundle would compute wrong results.
 func TestOtherFiles(t *testing.T) {
 	s := glm(t)
 	m := loadModel(t, synthFile(t, s, "q4_0", 7))

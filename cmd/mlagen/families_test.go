@@ -32,10 +32,9 @@ var families = flag.Int("families", 2, "models per quant profile in TestFamilies
 // float64. The weights of both are the same dequantised blocks.
 const familyTolerance = 1e-4
 
-// TestFamilies does for small models of all families in all stock types what a
-// user does with a file that no spec exists for: mlagen init, mlagen -spec,
-// mlarun. The logits are compared with the interpreter of the model that the
-// file was made from.
+// TestFamilies runs mlagen init, mlagen -spec and mlarun on small models of all families in all stock types,
+// as a user does with a model file without a spec. The logits are compared with the interpreter of the model
+// that the file was made from.
 func TestFamilies(t *testing.T) {
 	profiles, times := familyProfiles(), *families
 	if !deep.On {

@@ -13,8 +13,8 @@ import (
 	"mla/gen/golang"
 )
 
-// foreign refuses a folder of the caller's, given by -out, if it contains anything other than an earlier
-// version of the bundle to write. In that case nothing in the folder is replaced or removed.
+// foreign returns an error if the folder given by -out contains files of something else than an earlier
+// version of the same bundle. Nothing is written or removed in that case.
 func (t *tree) foreign() error {
 	if t.alone == nil {
 		return nil
@@ -32,8 +32,8 @@ func (t *tree) foreign() error {
 	return nil
 }
 
-// notOurs returns why a file does not belong to the bundle of t. It is "" if the file does, or if it is not
-// mlagen's and does not interfere.
+// notOurs returns why a file of the folder forbids to write there. The result is empty if mlagen generated
+// the file for t's bundle, or if the file has nothing to do with bundles.
 func (t *tree) notOurs(path string) string {
 	line, ours := headed(path), t.has(path)
 	switch {
@@ -57,9 +57,8 @@ func (t *tree) notOurs(path string) string {
 	return ""
 }
 
-// otherPackage says whether a Go file belongs to a package other than the bundle's. Go requires one package
-// per folder, besides its external tests. Files that are not built, such as those of another system, and
-// files that do not parse as Go do not count.
+// otherPackage reports whether a Go file declares another package than the bundle's. Go allows one package
+// per folder, and its external tests. Files for another system, and files that do not parse, are ignored.
 func (t *tree) otherPackage(path string) string {
 	dir, name := filepath.Split(path)
 	if filepath.Ext(name) != ".go" {
@@ -82,10 +81,10 @@ func (t *tree) otherPackage(path string) string {
 	return fmt.Sprintf("is of the Go package %s, and the bundle's is %s", found, t.alone.Name)
 }
 
-// nameLine matches the line in which a package names a bundle.
+// nameLine matches the line on which generated Go names its bundle.
 var nameLine = regexp.MustCompile(`(?m)^\t\tName: +"(\w+)",$`)
 
-// bundlesOf lists the names of the bundles of a package.
+// bundlesOf lists the names of the bundles that a generated Go file declares.
 func bundlesOf(path string) (names []string) {
 	text, err := os.ReadFile(path)
 	if err != nil {

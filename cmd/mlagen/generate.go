@@ -22,10 +22,10 @@ import (
 	"mla/runtime/plan"
 )
 
-// errDrift is the error for files on disk that differ from those that mlagen generates.
+// errDrift is returned by -check if generated files on disk are out of date.
 var errDrift = errors.New("generated files are out of date")
 
-// packageMark is the file by which a folder is recognised as a package of bundles.
+// packageMark is the file that every folder of generated bundles has.
 const packageMark = "zmodel.go"
 
 type generateFlags struct {
@@ -111,7 +111,7 @@ func (g *generateFlags) run(stdout, notes io.Writer) error {
 	return want.write(stdout)
 }
 
-// files generates the files that the flags request.
+// files generates the files that the flags ask for.
 func (g *generateFlags) files() (*tree, error) {
 	t := newTree()
 	if g.out != "" {
@@ -138,7 +138,7 @@ func (g *generateFlags) files() (*tree, error) {
 	}
 	paths := []string{g.spec}
 	if g.all {
-		if paths = all; len(all) == 0 { // otherwise every bundle would count as an orphan
+		if paths = all; len(all) == 0 { // otherwise every bundle would be removed as an orphan
 			return nil, fmt.Errorf("mlagen: no specs in %s", filepath.Join(root, "specs"))
 		}
 	}
@@ -157,12 +157,12 @@ func (g *generateFlags) files() (*tree, error) {
 	return t, g.registry(t, root)
 }
 
-// folderOf returns the folder of the bundles of a spec.
+// folderOf returns the folder of a spec's bundles.
 func folderOf(root string, s *spec.Spec) string {
 	return filepath.Join(root, "generated", spec.Name(s.File))
 }
 
-// specFiles lists the project's specs.
+// specFiles lists the project's specs: specs/*.yaml.
 func specFiles(root string) ([]string, error) {
 	var all []string
 	for _, pattern := range []string{"*.yaml", "*.yml"} {
@@ -175,7 +175,7 @@ func specFiles(root string) ([]string, error) {
 	return all, nil
 }
 
-// variants loads all specs, once for every bundle that they define.
+// variants loads all specs and returns one variant per bundle.
 func variants(paths []string) ([]*spec.Spec, error) {
 	var list []*spec.Spec
 	for _, path := range paths {
@@ -188,7 +188,8 @@ func variants(paths []string) ([]*spec.Spec, error) {
 	return list, nil
 }
 
-// variant loads the variant of a spec with activations act ("": the first) for a class of devices ("": any).
+// variant loads the variant of a spec with the activations act (empty: the first) for a device class (empty:
+// any).
 func variant(path, act, class string, tunings ...string) (*spec.Spec, error) {
 	if class != "" && !slices.Contains(plan.Classes, class) {
 		return nil, fmt.Errorf("%w: -class is %q; expected %s", errUsage, class, strings.Join(plan.Classes, " or "))
@@ -206,12 +207,12 @@ func variant(path, act, class string, tunings ...string) (*spec.Spec, error) {
 	return s.WithClass(class), nil
 }
 
-// clash refuses two specs whose bundles have the same name, so that neither replaces the other.
+// clash refuses two specs that make bundles of the same name: one would replace the other.
 func clash(paths []string) error {
 	owner := map[string]string{}
 	for _, path := range paths {
 		file, names := filepath.Base(path), []string{spec.Name(path)}
-		if s, err := spec.Load(path); err == nil { // an error here does not concern the spec that the user wants
+		if s, err := spec.Load(path); err == nil { // an error in one spec must not keep others from compiling
 			for _, v := range s.Variants() {
 				names = append(names, v.Name)
 			}
@@ -226,7 +227,7 @@ func clash(paths []string) error {
 	return nil
 }
 
-// pkg generates the files of a package with the bundles of some variants of a spec.
+// pkg generates one Go package: the bundles of some variants of a spec.
 func (g *generateFlags) pkg(t *tree, folder, name string, variants []*spec.Spec) error {
 	var disable []string
 	if g.disable != "" {
@@ -256,8 +257,8 @@ func (g *generateFlags) pkg(t *tree, folder, name string, variants []*spec.Spec)
 	return nil
 }
 
-// registry adds generated/library.metal, zregistry.go and zreference.go. They list the packages of t and, for
-// a single spec file, the other packages that exist. With -all the other packages are orphans.
+// registry adds generated/library.metal, zregistry.go and zreference.go. They list the packages of t and, if
+// a single spec is compiled, the packages that already exist. With -all every other package is an orphan.
 func (g *generateFlags) registry(t *tree, root string) error {
 	marks, err := filepath.Glob(filepath.Join(root, "generated", "*", packageMark))
 	if err != nil {
@@ -294,7 +295,7 @@ func (g *generateFlags) registry(t *tree, root string) error {
 	return err
 }
 
-// referenceNames returns the specs that specs/reference.txt lists: only tests run them.
+// referenceNames lists the specs of specs/reference.txt, which only tests run.
 func referenceNames(root string) (names []string, err error) {
 	data, err := os.ReadFile(filepath.Join(root, "specs", "reference.txt"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -308,7 +309,7 @@ func referenceNames(root string) (names []string, err error) {
 	return names, nil
 }
 
-// moduleRoot returns the folder of this module's go.mod, at or above the working directory.
+// moduleRoot returns the folder of this module's go.mod: the working directory or a parent of it.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {

@@ -26,8 +26,8 @@ func own(args string) *exec.Cmd {
 
 const tiny = "../../specs/yoututiny.yaml"
 
-// writers are command lines that write a file, FILE in them, and what tells whether one
-// is whole.
+// writers are command lines that write a file, named FILE in them, each with a function that checks that a
+// file is complete.
 var writers = []struct {
 	args, name string
 	whole      func(path string) error

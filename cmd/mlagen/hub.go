@@ -9,8 +9,8 @@ import (
 	"mla/runtime/load/hub"
 )
 
-// localModel returns the path of a model file. A model of the Hugging Face hub is downloaded into the hub's
-// cache if it is not there.
+// localModel returns the path of a model file. A model of the Hugging Face hub is first downloaded to the
+// hub's cache if it is not there.
 func localModel(name string) (path string, err error) {
 	r, ok, err := hub.Named(name)
 	switch {
@@ -37,7 +37,7 @@ func localModel(name string) (path string, err error) {
 	return client.Model(ctx, r)
 }
 
-// percent returns a function that notes the progress of a download at every twentieth of it.
+// percent returns a progress function for a download that notes a line every 5 %.
 func percent(note func(string), name string) func(done, total int64) {
 	var meter hub.Meter
 	next := int64(0)

@@ -46,8 +46,8 @@ func newInit() *cobra.Command {
 	return c
 }
 
-// compileCommand returns the command that compiles a spec that was just written: into the project if the spec
-// belongs to it, else to a bundle file next to the spec.
+// compileCommand returns the command that compiles a new spec: to generated/ if the spec lies in the
+// project's specs/, otherwise to a bundle file beside the spec.
 func compileCommand(path string) string {
 	if root, err := moduleRoot(); err == nil {
 		if whole, err := filepath.Abs(path); err == nil && filepath.Dir(whole) == filepath.Join(root, "specs") {
@@ -57,7 +57,7 @@ func compileCommand(path string) string {
 	return "mlagen -spec " + path + " -o " + strings.TrimSuffix(path, filepath.Ext(path)) + bundlefile.Suffix
 }
 
-// actList parses distinct names of activations, separated by commas.
+// actList reads a list of types of activations, separated by commas. Repeated names are errors.
 func actList(text string) ([]string, error) {
 	if text == "" {
 		return nil, nil

@@ -23,12 +23,12 @@ var lowBits = []quant.Type{quant.Q3_K, quant.Q2_K, quant.IQ3_XXS, quant.IQ3_S, q
 // lowBitsWidths are the numbers of rows that run in one batch: one, some, a batch's, and those of a prompt.
 var lowBitsWidths = []int{1, 3, 16, 512}
 
-// lowBitsTolerance is that of floats which kernels multiply as sums of two halves each: 21 bits of a product's
-// 24 are left. The CPU's is familyTolerance.
+// lowBitsTolerance is the tolerance of kernels that multiply each float as a sum of two halves: 21 of the 24
+// bits of a product are exact. For the CPU device it is familyTolerance.
 const lowBitsTolerance = 5e-4
 
-// TestLowBits does for files of the types below four bits, wherever rows are whole blocks of them, what
-// TestFamilies does for the stock types, with rows that run in one batch.
+// TestLowBits does the same as TestFamilies for types of fewer than four bits, in every tensor whose rows are
+// whole blocks, with several rows in one batch.
 func TestLowBits(t *testing.T) {
 	types := lowBits
 	if !deep.On {

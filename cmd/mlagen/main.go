@@ -22,20 +22,20 @@ const (
 	exitError = 1
 	exitUsage = 2
 	exitDrift = 3
-	// exitInterrupted is 128 + SIGINT, as in shells.
+	// 128 + SIGINT, the status that shells report.
 	exitInterrupted = 130
 )
 
 const exitCodes = "Exit codes: 0 done, 1 error, 2 usage, 3 generated files are out of date, 130 interrupted."
 
-// errUsage marks errors of the command line.
+// errUsage marks errors of the command line. The exit code is 2.
 var errUsage = errors.New("usage")
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run runs a command line and returns the exit code.
+// run is main without global state: it takes the arguments and both outputs, and returns the exit code.
 func run(args []string, stdout, stderr io.Writer) int {
 	out := &output.Writer{To: stdout}
 	root := newRoot()
@@ -43,7 +43,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	root.SetOut(out)
 	root.SetErr(stderr)
 	var c *cobra.Command
-	err := gguf.Guard(func() (err error) { // a model file may be truncated while its header is read
+	err := gguf.Guard(func() (err error) { // turns a page fault into an error: a mapped model file may be truncated while it is read
 		c, err = root.ExecuteC()
 		return err
 	})
@@ -66,8 +66,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return exitError
 }
 
-// interruptible returns a context that Ctrl-C cancels, until stop is called, so that unfinished files are
-// removed.
+// interruptible returns a context that Ctrl-C cancels until stop is called. Commands use it to remove
+// unfinished files.
 func interruptible() (ctx context.Context, stop func()) {
 	return signal.NotifyContext(context.Background(), os.Interrupt)
 }

@@ -21,8 +21,8 @@ func newManual(root *cobra.Command) *cobra.Command {
 	})
 }
 
-// newCompletion returns the command that prints completion scripts. It replaces the command of the
-// command-line library, which needs bash-completion and only knows flags with two dashes.
+// newCompletion returns the command that prints the completion script of a shell. It replaces cobra's own
+// command, which needs the package bash-completion and completes flags with two dashes only.
 func newCompletion(root *cobra.Command) *cobra.Command {
 	shells := strings.Join(manual.Shells(), ", ")
 	return &cobra.Command{Use: "completion SHELL", Short: "print what completes command lines in a shell: " + shells,
@@ -39,7 +39,7 @@ func newCompletion(root *cobra.Command) *cobra.Command {
 		}}
 }
 
-// manualOf collects all commands with their flags.
+// manualOf collects the manual page of all commands.
 func manualOf(root *cobra.Command) *manual.Program {
 	p := &manual.Program{Name: "mlagen", Version: buildinfo.Version(), Does: root.Short, Exits: strings.TrimPrefix(exitCodes, "Exit codes: ")}
 	for _, c := range append([]*cobra.Command{root}, root.Commands()...) {
@@ -48,7 +48,7 @@ func manualOf(root *cobra.Command) *manual.Program {
 	return p
 }
 
-// describeCommand describes a command for the manual page.
+// describeCommand returns the entry of one command in the manual page.
 func describeCommand(c *cobra.Command) manual.Command {
 	name, args, _ := strings.Cut(c.Use, " ")
 	if !c.HasParent() {

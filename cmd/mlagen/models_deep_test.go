@@ -13,8 +13,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestWideDown: what the experts of mistral4 hand to their down projection can exceed
-// the range of half, so it stays float32 where everything else is half.
+// TestWideDown checks that the input of the experts' down projection stays float32 for mistral4 with f16
+// activations, because it can exceed the range of half.
 func TestWideDown(t *testing.T) {
 	const file = "mistral4-mini-Q4_K_M"
 	m := compileFor(t, filepath.Join(models, file+".gguf"), "f16")

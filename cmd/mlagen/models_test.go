@@ -31,8 +31,8 @@ const models = "../../testdata/models"
 // logits that they may cause: runtime/engine's TestReference says where it comes from.
 var modelCaches = map[quant.Type]float64{quant.F32: 1e-3, quant.F16: 0.05}
 
-// TestModels does for each of these files what a user does, mlagen init, mlagen -spec,
-// mlarun, and compares the logits: of the CPU device, and of the Metal source, executed.
+// TestModels runs mlagen init, mlagen -spec and mlarun on each of these files, as a user does, and compares
+// the logits: of the CPU device, and of the Metal source on the executor.
 func TestModels(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(models, "*.gguf"))
 	if err != nil || len(files) == 0 {
@@ -63,8 +63,8 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// contexts are those for which there are logits: of every file, and of one whose rotary
-// frequencies depend on the context.
+// contexts are the lengths of context with reference logits, by the suffix of the logits' file. Only the file
+// whose rotary frequencies depend on the context has the second one.
 var contexts = map[string]int{"": 256, ".long": 257}
 
 // newExecutor runs the Metal source, checked, on the CPU.

@@ -17,7 +17,7 @@ import (
 	"mla/runtime/plan/ptxfile"
 )
 
-// TestNextNOnCUDA runs the model, and then the layer that predicts, on the stand-in for
+// TestNextNOnCUDA runs the model, and then the multi-token prediction layer, on the stand-in for
 // NVIDIA's driver, which runs the kernels of one source in a process; the other one runs
 // on the CPU.
 func TestNextNOnCUDA(t *testing.T) {

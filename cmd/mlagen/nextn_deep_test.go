@@ -32,8 +32,9 @@ func TestNextNInHalves(t *testing.T) {
 	}
 }
 
-// TestNextNVerified: bundles of a model and its layer are right, also as they are written to a file, and what
-// the host would write or read outside of the arena, or of the weights, is refused.
+// TestNextNVerified checks that verify accepts the bundles of a model and its multi-token prediction layer,
+// also after they were written to a file, and refuses operands of the host outside of the arena or of the
+// weights.
 func TestNextNVerified(t *testing.T) {
 	for _, model := range []string{combined, linear} {
 		verifyNextN(t, model)

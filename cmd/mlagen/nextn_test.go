@@ -20,7 +20,7 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// The file with a layer that predicts, that layer in a file of its own, and the logits of
+// The file with a multi-token prediction layer, that layer in a file of its own, and the logits of
 // the layer: row i has the hidden state of position i and token i+1.
 const (
 	combined = models + "/glm47mtp-mini-Q4_K_M.gguf"
@@ -36,11 +36,11 @@ var predictions = map[string]struct{ tokens, logits string }{
 	linear:   {"../../testdata/hybrid/bailingmoe3-mini-Q4_0.mtp.tokens", "../../testdata/hybrid/bailingmoe3-mini-Q4_0.mtp.logits.npy"},
 }
 
-// nextNTolerance is that of float32 caches: what the layer computes passes through three
-// layers and two heads in another order than in the reference.
+// nextNTolerance is the tolerance with float32 caches. The results pass through three layers and two heads,
+// with sums in another order than the reference.
 const nextNTolerance = 1e-3
 
-// TestNextN runs the model and the layer that predicts, one row and several at a time, on
+// TestNextN runs the model and the multi-token prediction layer, one row and several at a time, on
 // the CPU device and on the executed Metal source, from both kinds of files.
 func TestNextN(t *testing.T) {
 	executor := newExecutor(t)
@@ -83,7 +83,7 @@ func TestNextN(t *testing.T) {
 	}
 }
 
-// predictor is a model with its layer that predicts, one session of each.
+// predictor is a model with its multi-token prediction layer, one session of each.
 type predictor struct {
 	*testing.T
 	model, layer device.Vectored

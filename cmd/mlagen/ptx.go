@@ -38,7 +38,7 @@ func newPTX() *cobra.Command {
 	return c
 }
 
-// compilePTX compiles generated bundles for NVIDIA GPUs.
+// compilePTX compiles PTX of bundles that are already in generated/.
 func compilePTX(path string, all, force bool, stdout io.Writer) error {
 	if all == (path != "") {
 		return fmt.Errorf("%w: give either -spec F or -all", errUsage)
@@ -77,7 +77,7 @@ func compilePTX(path string, all, force bool, stdout io.Writer) error {
 	return err
 }
 
-// each calls f with every element of a list, in parallel on all cores, and joins the errors.
+// each calls f for every element of a list on all CPU cores, and joins the errors.
 func each[T any](list []T, f func(T) error) error {
 	errs := make([]error, len(list))
 	var all sync.WaitGroup
@@ -95,8 +95,8 @@ func each[T any](list []T, f func(T) error) error {
 	return errors.Join(errs...)
 }
 
-// ptxPath returns the path of a bundle's PTX: in the folder of its spec, or one folder below for a bundle
-// that only tests run, so that programs for users are built without it.
+// ptxPath returns the path of a bundle's PTX: in the folder of its spec, or in reference/ below it if only
+// tests run the bundle. A build without the tag of tests does not embed that folder.
 func ptxPath(folder, bundle string, reference bool) string {
 	if reference {
 		folder = filepath.Join(folder, golang.ReferenceFolder)
@@ -104,7 +104,7 @@ func ptxPath(folder, bundle string, reference bool) string {
 	return filepath.Join(folder, ptx.FileName(bundle))
 }
 
-// writePTX compiles one bundle to a file, unless the file is up to date; with force, always.
+// writePTX compiles a bundle's PTX to a file. A file that is up to date is kept unless force is set.
 func writePTX(root, path string, s *spec.Spec, force bool, stdout io.Writer) (wrote bool, err error) {
 	b, err := gen.Compile(s, nil)
 	if err != nil {
@@ -131,8 +131,8 @@ func writePTX(root, path string, s *spec.Spec, force bool, stdout io.Writer) (wr
 	return true, atomicfile.Write(path, file)
 }
 
-// staleSource returns the file of a folder that should have b's source, or the source's hash if only that is
-// kept, but does not. It is "" if the source is up to date.
+// staleSource returns the path of the file in folder that should contain b's Metal source, or its hash, and
+// does not. The result is empty if the folder is up to date.
 func staleSource(folder string, b *plan.Bundle, library *pieces.Library) string {
 	path := filepath.Join(folder, golang.SourceFile(b))
 	has := func(text string) bool { return text == library.Kernels(b.Source) }
@@ -146,7 +146,7 @@ func staleSource(folder string, b *plan.Bundle, library *pieces.Library) string 
 	return ""
 }
 
-// checkPTX returns why the file at path is not the PTX of b; nil: it is.
+// checkPTX returns an error that says why the file at path is not the PTX of b, or nil if it is.
 func checkPTX(path string, b *plan.Bundle) error {
 	file, err := os.ReadFile(path)
 	if err != nil {

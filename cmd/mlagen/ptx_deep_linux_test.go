@@ -15,8 +15,8 @@ import (
 	"mla/runtime/plan/ptxfile"
 )
 
-// TestPTX: the command compiles what is generated, once, and -f again; the file
-// goes with its spec.
+// TestPTX checks that mlagen ptx compiles a generated bundle once, and again with -f, and that the file is
+// removed with its spec.
 func TestPTX(t *testing.T) {
 	root, text := project(t)
 	path := filepath.Join(root, "generated", "tiny", ptx.FileName("tiny"))

@@ -13,9 +13,9 @@ import (
 	"mla/gen/spec"
 )
 
-// TestPTXDrift: -check compares PTX with what the kernels are now, without a compiler.
-// What is out of date is drift where there is one, and else a note that says what the
-// compiler would be needed for. A bundle without PTX is fine.
+// TestPTXDrift checks that -check compares PTX with the present kernels without running a compiler. PTX that
+// is out of date is an error if a compiler is installed, and otherwise a note that names the compiler. A
+// bundle without PTX is no error.
 func TestPTXDrift(t *testing.T) {
 	s, err := spec.Load(tinySpec)
 	if err != nil {

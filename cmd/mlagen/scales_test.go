@@ -48,7 +48,7 @@ func TestScales(t *testing.T) {
 	}
 }
 
-// TestOddScales: what is no scale of an NVFP4 weight is named.
+// TestOddScales checks the message about a tensor that is not a scale of an NVFP4 weight.
 func TestOddScales(t *testing.T) {
 	path, _ := lowBitsFile(t, quant.NVFP4Scaled)
 	const experts, output = "blk.1.ffn_down_exps.scale", "blk.1.attn_output.scale"

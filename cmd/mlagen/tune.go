@@ -79,7 +79,7 @@ to tune.`
 	return c
 }
 
-// words splits a list at commas.
+// words splits a list at its commas.
 func words(list string) []string {
 	var parts []string
 	for _, word := range strings.Split(list, ",") {
@@ -90,7 +90,7 @@ func words(list string) []string {
 	return parts
 }
 
-// check refuses contradictory flags.
+// check refuses combinations of flags that make no sense.
 func (t *tuneFlags) check() error {
 	switch {
 	case t.compileOnly && t.cache == "":
@@ -126,7 +126,8 @@ func (t *tuneFlags) check() error {
 	return nil
 }
 
-// tuneDevices are the values of -device: the class whose tuning is written, and the default of -by.
+// tuneDevices are the values of -device: the device class whose tuning file is written, and the default of
+// -by.
 var tuneDevices = map[string]struct{ class, by string }{
 	"cuda":  {plan.ClassNVIDIA, byStage},
 	"metal": {plan.ClassApple, byToken},
@@ -135,13 +136,13 @@ var tuneDevices = map[string]struct{ class, by string }{
 // class returns the class of the device.
 func (t *tuneFlags) class() string { return tuneDevices[t.device].class }
 
-// The values of -by, which say what is timed.
+// The values of -by.
 const (
 	byStage = "stage"
 	byToken = "token"
 )
 
-// run tunes a spec by measurement and writes the tuning.
+// run measures the knobs of a spec and writes the tuning file.
 func (t *tuneFlags) run(stdout io.Writer) (err error) {
 	s, err := spec.Load(t.spec, t.tunings...)
 	if err != nil {
@@ -184,11 +185,11 @@ func (t *tuneFlags) run(stdout io.Writer) (err error) {
 	return t.write(s, found, m.device.Name(), stdout)
 }
 
-// repeats is how many times the two sides of a comparison are measured.
+// repeats is how often both sides of a comparison are measured.
 const repeats = 4
 
-// knobs returns the knobs that the flags select. The knob of attention's splits needs a depth: at depth 0
-// there is one row.
+// knobs returns the knobs that the flags ask for. The knob of split attention is left out if every depth is 0
+// and -kernels does not name it: at depth 0 the cache has one row, and there is nothing to split.
 func (t *tuneFlags) knobs(s *spec.Spec) ([]tune.Knob, error) {
 	knobs, err := tune.Knobs(s, t.kernels)
 	if err != nil {
@@ -204,7 +205,7 @@ func (t *tuneFlags) knobs(s *spec.Spec) ([]tune.Knob, error) {
 	return tune.Within(knobs, t.rounds), nil
 }
 
-// printChoices prints the result.
+// printChoices prints the result as a table.
 func printChoices(w io.Writer, found []tune.Choice) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(table, "kernel\tnow\tbest\tµs now\tµs best\ttried")
@@ -218,7 +219,7 @@ func printChoices(w io.Writer, found []tune.Choice) error {
 	return table.Flush()
 }
 
-// tuning returns the file to write: that of the flag -tuning for the class, or else the file next to the
+// tuning returns the path of the tuning file: the file given by -tuning, or the file of the class beside the
 // spec.
 func (t *tuneFlags) tuning() string {
 	own := spec.TuningFile(t.spec, t.class())
@@ -230,7 +231,7 @@ func (t *tuneFlags) tuning() string {
 	return own
 }
 
-// write writes the choices into the tuning file, unless there are none.
+// write writes the choices found to the tuning file. Without choices no file is written.
 func (t *tuneFlags) write(s *spec.Spec, found []tune.Choice, device string, stdout io.Writer) error {
 	var changes []spec.Change
 	for _, c := range found {
@@ -248,7 +249,7 @@ func (t *tuneFlags) write(s *spec.Spec, found []tune.Choice, device string, stdo
 	if err != nil {
 		return err
 	}
-	for _, v := range with.Variants() { // with all quant profiles
+	for _, v := range with.Variants() { // the tuned spec must compile with all quant profiles
 		if _, err := gen.Compile(v, nil); err != nil {
 			return err
 		}

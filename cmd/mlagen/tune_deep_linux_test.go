@@ -84,8 +84,8 @@ func TestTuneMetal(t *testing.T) {
 	}
 }
 
-// TestTuneCompileOnly compiles each shape of a kernel once, and what it leaves is a
-// bundle's PTX.
+// TestTuneCompileOnly checks that each shape of a kernel is compiled once, and that the files in the cache
+// are a bundle's PTX.
 func TestTuneCompileOnly(t *testing.T) {
 	rigs := []*rig{{spec: tinyF32(t)}}
 	knobs, err := tune.Knobs(rigs[0].spec, []string{"k_b"})
@@ -166,8 +166,7 @@ func tinyCopy(t *testing.T) (path string, text []byte) {
 	return path, text
 }
 
-// interrupter keeps what a command writes, and interrupts it at the first of it, as
-// Ctrl-C does.
+// interrupter keeps the output of a command, and interrupts the command at the first output, as Ctrl-C does.
 type interrupter struct {
 	strings.Builder
 	cmd *exec.Cmd

@@ -20,11 +20,11 @@ import (
 // cacheType is the element type of the latent cache during measurements.
 const cacheType = quant.F16
 
-// kernelCache keeps the PTX of single kernels in a folder, each under the hash of its source and options. So
-// a kernel is compiled once, however the other kernels change.
+// kernelCache keeps the PTX of single kernels in a folder. The key of a kernel is the hash of clang's input,
+// so a kernel is compiled once even if other kernels of its bundle change.
 type kernelCache struct {
 	dir   string
-	texts map[string]string // texts that have been read, by key
+	texts map[string]string // PTX that was read, by key
 }
 
 func newKernelCache(dir string) (*kernelCache, error) {
@@ -53,7 +53,7 @@ func (c *kernelCache) bundle(b *plan.Bundle) (string, error) {
 	return ptx.Join(texts)
 }
 
-// keyed returns a bundle's kernels, each as a bundle, by their keys.
+// keyed splits a bundle into bundles of one kernel each, by their keys.
 func keyed(b *plan.Bundle) (map[string]*plan.Bundle, error) {
 	pieces, err := tune.Pieces(b, cacheType)
 	if err != nil {
@@ -70,7 +70,7 @@ func keyed(b *plan.Bundle) (map[string]*plan.Bundle, error) {
 	return byKey, nil
 }
 
-// compile compiles the pieces that are not in the folder, on all cores.
+// compile compiles the kernels that are not in the folder, on all CPU cores.
 func (c *kernelCache) compile(pieces map[string]*plan.Bundle) error {
 	var missing []string
 	for _, key := range slices.Sorted(maps.Keys(pieces)) {
@@ -89,7 +89,7 @@ func (c *kernelCache) compile(pieces map[string]*plan.Bundle) error {
 	})
 }
 
-// text returns the PTX of a piece.
+// text returns the PTX of one kernel.
 func (c *kernelCache) text(key string, piece *plan.Bundle) (string, error) {
 	if text, ok := c.texts[key]; ok {
 		return text, nil
@@ -108,7 +108,7 @@ func (c *kernelCache) text(key string, piece *plan.Bundle) (string, error) {
 	return text, err
 }
 
-// compileAll compiles all kernels for which a search over the knobs can ask.
+// compileAll compiles every kernel that a search over the knobs can ask for.
 func (t *tuneFlags) compileAll(rigs []*rig, knobs []tune.Knob, stdout io.Writer) error {
 	c, err := newKernelCache(t.cache)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The stand-ins for the drivers read their configuration once per process. So the
-// test binary is mlagen where argsVariable has its arguments, separated by tabs.
+// argsVariable makes the test binary run as mlagen, with the arguments in this variable, separated by tabs.
+// Each run is a process of its own, because the driver simulators read their configuration once per process.
 const argsVariable = "MLAGEN_TEST_ARGS"
 
 func TestMain(m *testing.M) {

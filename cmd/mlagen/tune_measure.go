@@ -18,48 +18,48 @@ import (
 )
 
 const (
-	// leastProfile is the least duration of one measurement of a stage.
+	// leastProfile is the minimum duration of one measurement of a stage.
 	leastProfile = 5 * time.Millisecond
-	// leastStage and leastToken are the least gains that count: of a stage that is timed separately, and of a
-	// whole token, of which the stage is a part.
+	// leastStage and leastToken are the smallest relative gains that count as faster: of a stage timed by
+	// itself, and of a whole token. A stage is only a part of a token, so the second is smaller.
 	leastStage = 0.02
 	leastToken = 0.002
-	// The time of whole tokens is the median over a number of prompts of a number of tokens. In a prompt no
-	// token is waited for, so the host adds no time.
+	// The time per token is the median over prompts of that number of tokens. The tokens of a prompt do not
+	// wait for each other, so the times contain no delays of the host.
 	prompts = 5
 	tokens  = 96
-	// wholeToken is the name of the only stage of devices that cannot time stages.
+	// wholeToken is the name of the only stage, on a device that cannot time single dispatches.
 	wholeToken = "a token"
 )
 
 // tuneBench implements tune.Measurer on a device.
 type tuneBench struct {
 	*tuneFlags
-	ctx    context.Context // cancels measurements
+	ctx    context.Context // once it is done, Measure returns its error
 	device device.Device
 	rigs   []*rig
 	knobs  []tune.Knob
 	least  float64
-	ready  []*choiceReady // the last two choices, which are compared in turn
+	ready  []*choiceReady // the last two choices: the search alternates between two
 
-	measured int // the number of calls of Measure
+	measured int // calls of Measure
 }
 
-// choiceReady holds all rigs, prepared with one choice.
+// choiceReady is a choice for which all rigs are compiled and loaded.
 type choiceReady struct {
 	choice []int
 	trials []*trial
 }
 
-// trial is a rig that is prepared to be measured with one choice.
+// trial is a rig that is compiled and loaded for one choice.
 type trial struct {
 	engine  *engine.Engine
 	model   *engine.Model
 	session *engine.Session
-	stages  map[string]string // names of kernels in the spec's tuning, by function
+	stages  map[string]string // the kernel's name in the spec's tuning, by function
 }
 
-// bench opens the device and writes random models into dir for the rigs without a file.
+// bench opens the device, and writes random models into dir for rigs without a model file.
 func (t *tuneFlags) bench(ctx context.Context, rigs []*rig, knobs []tune.Knob, dir string) (*tuneBench, error) {
 	m := &tuneBench{tuneFlags: t, ctx: ctx, rigs: rigs, knobs: slices.Clone(knobs), least: leastStage}
 	var err error
@@ -80,12 +80,12 @@ func (t *tuneFlags) bench(ctx context.Context, rigs []*rig, knobs []tune.Knob, d
 	return m, nil
 }
 
-// open opens the device. Temporary files may be written to dir.
+// open opens the device. dir is a folder for temporary files.
 func (t *tuneFlags) open(dir string) (device.Device, error) {
 	if t.device == "metal" {
 		d, err := metal.Open(metal.Options{Library: t.metalLib})
 		if err != nil {
-			return nil, err // do not return a nil *metal.Device as a device
+			return nil, err // d would be an interface with a nil pointer, which is not nil
 		}
 		return d, nil
 	}
@@ -104,7 +104,7 @@ func (t *tuneFlags) open(dir string) (device.Device, error) {
 	return d, nil
 }
 
-// Measure implements tune.Measurer. It adds up the times of several models and depths.
+// Measure implements tune.Measurer. Times are summed over models and depths.
 func (m *tuneBench) Measure(choice []int) (map[string]float64, error) {
 	if err := m.ctx.Err(); err != nil {
 		return nil, err
@@ -129,7 +129,7 @@ func (m *tuneBench) Measure(choice []int) (map[string]float64, error) {
 	return sum, nil
 }
 
-// prepare prepares all rigs with a choice, unless they are.
+// prepare compiles and loads all rigs for a choice, unless the choice is among the last two.
 func (m *tuneBench) prepare(choice []int) (*choiceReady, error) {
 	at := slices.IndexFunc(m.ready, func(r *choiceReady) bool { return slices.Equal(r.choice, choice) })
 	if at >= 0 {
@@ -154,7 +154,7 @@ func (m *tuneBench) prepare(choice []int) (*choiceReady, error) {
 	return r, nil
 }
 
-// trial prepares one rig.
+// trial compiles and loads one rig for a choice.
 func (m *tuneBench) trial(r *rig, choice []int) (*trial, error) {
 	b, kernels, err := tune.Trial(r.spec, tune.Tuning(r.spec.Tuning, m.knobs, choice))
 	if err != nil {
@@ -188,7 +188,7 @@ func (r *choiceReady) close() (err error) {
 	return err
 }
 
-// Close releases the prepared rigs.
+// Close frees all loaded models.
 func (m *tuneBench) Close() (err error) {
 	for _, r := range m.ready {
 		err = errors.Join(err, r.close())
@@ -197,7 +197,7 @@ func (m *tuneBench) Close() (err error) {
 	return err
 }
 
-// times returns the times of stages at a depth.
+// times returns the seconds of each stage at a depth of the cache, in tokens.
 func (m *tuneBench) times(t *trial, depth int) (map[string]float64, error) {
 	if m.by == byToken {
 		once, err := t.token(depth)
@@ -217,7 +217,7 @@ func (m *tuneBench) times(t *trial, depth int) (map[string]float64, error) {
 		return nil, err
 	}
 	sum, count := map[string]float64{}, map[string]int{}
-	for _, s := range stages { // layers may have matrices of different types under one name
+	for _, s := range stages { // stages of one name occur several times if the quant types of their matrices differ by layer
 		name := t.stage(s.Functions)
 		sum[name] += float64(s.Count) * s.Time.Seconds()
 		count[name] += s.Count
@@ -237,8 +237,8 @@ func (t *trial) stage(functions []string) string {
 	return tune.StageName(kernels)
 }
 
-// token returns the time of a prompt's token after a depth. It excludes the head, whose results a prompt
-// needs only once.
+// token returns the time per token of a prompt that follows depth tokens. The output head is left out: a
+// prompt needs it only once.
 func (t *trial) token(depth int) (time.Duration, error) {
 	list := make([]int32, min(depth+tokens, t.session.Context()))
 	depth = min(depth, len(list)-1)

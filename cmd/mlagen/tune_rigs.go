@@ -16,13 +16,13 @@ import (
 	"mla/runtime/load/bind"
 )
 
-// rig is a model to be measured.
+// rig is a model that is measured.
 type rig struct {
-	spec *spec.Spec // has one type of activations and the quant profile of the file
-	path string     // the model file; "": random weights
+	spec *spec.Spec // the variant with one type of activations and the file's quant profile only
+	path string     // path of the model file; empty until make writes one with random weights
 }
 
-// rigs returns the models that the flags select, with each type of activations.
+// rigs returns the models that the flags name, once for each type of activations.
 func (t *tuneFlags) rigs(s *spec.Spec) ([]*rig, error) {
 	quants, err := t.profiles(s)
 	if err != nil {
@@ -42,7 +42,7 @@ func (t *tuneFlags) rigs(s *spec.Spec) ([]*rig, error) {
 			one := *v
 			one.Quants = []spec.Quant{q}
 			r := &rig{&one, t.model}
-			if r.path == "" && q.Types == nil { // the types depend on the layer
+			if r.path == "" && q.Types == nil { // a profile with types by layer needs all layers
 				r.spec = tune.Short(r.spec)
 			}
 			rigs = append(rigs, r)
@@ -51,7 +51,7 @@ func (t *tuneFlags) rigs(s *spec.Spec) ([]*rig, error) {
 	return rigs, nil
 }
 
-// profiles returns the quant profiles to measure.
+// profiles returns the quant profiles that are measured.
 func (t *tuneFlags) profiles(s *spec.Spec) ([]spec.Quant, error) {
 	if t.model != "" {
 		q, err := profileOf(t.model, s)
@@ -68,7 +68,7 @@ func (t *tuneFlags) profiles(s *spec.Spec) ([]spec.Quant, error) {
 	return quants, nil
 }
 
-// findQuant returns a profile of the spec by name, or a stock profile.
+// findQuant returns the profile of that name from the spec, or the predefined one.
 func findQuant(s *spec.Spec, name string) (spec.Quant, error) {
 	i := slices.IndexFunc(s.Quants, func(q spec.Quant) bool { return strings.EqualFold(q.Name, name) })
 	if i >= 0 {
@@ -77,7 +77,7 @@ func findQuant(s *spec.Spec, name string) (spec.Quant, error) {
 	return spec.ParseQuant(name)
 }
 
-// profileOf returns the profile of s that a file has.
+// profileOf returns the profile of s that matches the types in a model file.
 func profileOf(path string, s *spec.Spec) (q spec.Quant, err error) {
 	b, err := gen.Compile(s, nil)
 	if err != nil {
@@ -99,7 +99,8 @@ func profileOf(path string, s *spec.Spec) (q spec.Quant, err error) {
 	return s.Quants[i], nil
 }
 
-// make writes the random model of a rig that has no file into dir. n makes the file's name unique.
+// make writes a model file with random weights into dir, if the rig has no file. n makes the file's name
+// unique.
 func (r *rig) make(ctx context.Context, dir string, n int) error {
 	if r.path != "" {
 		return nil

@@ -77,8 +77,8 @@ func bundles(t *testing.T) (names, registered string) {
 // nvidia is a tuning for a class of devices.
 const nvidia = "\ntuning: {devices: {nvidia: {kernels: {lm_head: {simdgroups: 2}}}}}"
 
-// TestVariants edits the activations and classes of a spec: folders, registry and -check follow,
-// for the spec alone and for all, and what the spec no longer asks for goes.
+// TestVariants edits the activations and classes of a spec. Folders, registry and -check must follow, for the
+// spec alone and for all specs, and files that the spec no longer asks for must be removed.
 func TestVariants(t *testing.T) {
 	_, spec := project(t)
 	calls := [][]string{{"-spec", "specs/tiny.yaml"}}

@@ -14,7 +14,7 @@ import (
 	"mla/runtime/plan/planjson"
 )
 
-// errForeign is the error for a bundle file that differs from what mlagen makes.
+// errForeign is returned for a bundle file that differs from what mlagen makes of its spec.
 var errForeign = errors.New("not what this mlagen makes of the spec in the file; run it on a GPU only if you trust who made it")
 
 func newVerify() *cobra.Command {
@@ -32,6 +32,7 @@ func newVerify() *cobra.Command {
 	}
 }
 
+// verifyPath verifies the bundle file at path and prints the result.
 func verifyPath(path string, stdout io.Writer) error {
 	file, err := bundlefile.Open(path)
 	if err != nil {
@@ -44,8 +45,9 @@ func verifyPath(path string, stdout io.Writer) error {
 	return err
 }
 
-// verifyFile compares every byte that a device receives. PTX needs the same clang. The output of Apple's
-// compiler cannot be reproduced here.
+// verifyFile compiles the spec again and compares every byte that a device is given. PTX can be compared only
+// with the same version of clang. Metal libraries cannot be compared: Apple's compiler is not available
+// everywhere.
 func verifyFile(file *bundlefile.File) error {
 	if len(file.Metal) > 0 {
 		return fmt.Errorf("it has Metal libraries, which cannot be compared: %w", errForeign)
@@ -73,8 +75,8 @@ func verifyFile(file *bundlefile.File) error {
 	return nil
 }
 
-// same says whether two bundles are equal. Sources are compared as they are, as they may be long and contain
-// bytes that JSON lengthens; everything else is compared as JSON.
+// same reports whether two bundles are equal. The Metal sources are compared as they are, because JSON would
+// make them longer; the rest is compared as JSON.
 func same(a, b *plan.Bundle) (bool, error) {
 	if b == nil || a.Source != b.Source {
 		return false, nil

@@ -11,8 +11,8 @@ import (
 	"mla/templates"
 )
 
-// version describes this program and everything on which its bundles depend: two programs with the same
-// version write the same bundles.
+// version returns the program's version and the versions of everything that its bundles depend on. Two
+// programs with the same text write the same bundles.
 func version() string {
 	text := sha256.New()
 	err := fs.WalkDir(templates.MSL, ".", func(path string, entry fs.DirEntry, err error) error {
@@ -24,7 +24,7 @@ func version() string {
 		return err
 	})
 	if err != nil {
-		panic(err) // the file is embedded in the program
+		panic(err) // the templates are embedded in the program, so reading cannot fail
 	}
 	return fmt.Sprintf("%s\nbundle files: version %d, schema %.12s, templates %.6x",
 		buildinfo.Line("mlagen"), bundlefile.Version, planjson.Schema(), text.Sum(nil))

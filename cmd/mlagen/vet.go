@@ -71,7 +71,7 @@ func vetAll(paths []string, out io.Writer) error {
 	return err
 }
 
-// counted returns a number and a noun, with a plural s where needed.
+// counted returns a number with its noun, in the plural where it needs one.
 func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing

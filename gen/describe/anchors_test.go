@@ -21,7 +21,7 @@ type anchor struct {
 	tokS, slower                    float64
 }
 
-// anchors are those of testdata/anchors.tsv.
+// anchors reads testdata/anchors.tsv.
 func anchors(t *testing.T) (list []anchor) {
 	t.Helper()
 	data, err := os.ReadFile("testdata/anchors.tsv")
@@ -44,8 +44,8 @@ func anchors(t *testing.T) (list []anchor) {
 	return list
 }
 
-// TestAnchors: predictions are ranges that have what other engines reach, at depth and for prompts
-// too: no engine is faster, and none is slower by more than the table says of it.
+// TestAnchors checks that the predicted ranges contain the speeds of other engines, at depth and for prompts
+// too. No engine may be faster than a range, and none slower by more than the table allows for it.
 func TestAnchors(t *testing.T) {
 	bundles := map[string]*plan.Bundle{}
 	for _, a := range anchors(t) {

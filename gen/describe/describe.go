@@ -1,5 +1,5 @@
-// Package describe reports what a bundle does per token, and per replay of several rows: every
-// dispatch with its bytes and operations, the totals, and what they predict for a device.
+// Package describe reports the work of a bundle per token, and per replay of several rows: every dispatch
+// with its bytes and operations, the totals, and the times that a time model predicts from them for devices.
 package describe
 
 import (
@@ -10,8 +10,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// Report is one token's work under one quant profile, with an f16 cache. Where Rows is more than
-// one, Dispatches describe a replay of Width rows, and each row has Depth tokens before it.
+// Report is the work of one token under one quant profile, with an f16 cache. Dispatches are those of a
+// replay of Rows rows, each of which has Depth tokens before it.
 type Report struct {
 	Bundle                 string       `json:"bundle"`
 	Act                    string       `json:"act"` // activations, f32 or f16
@@ -31,10 +31,10 @@ type Report struct {
 	Memory                 Memory       `json:"memory"`
 	Predictions            []Prediction `json:"predictions"`
 
-	measured *Timing // nil: nothing was
+	measured *Timing // nil: nothing was measured
 }
 
-// Dispatch is one row of the report.
+// Dispatch is one dispatch of the report.
 type Dispatch struct {
 	Step         int    `json:"step"`
 	Layer        int    `json:"layer"` // -1 outside the layers
@@ -45,26 +45,26 @@ type Dispatch struct {
 	Barrier      bool   `json:"barrier"`
 	WeightBytes  int64  `json:"weight_bytes"`
 	BytesRead    int64  `json:"bytes_read"`  // activations, cache and tables
-	CacheBytes   int64  `json:"cache_bytes"` // of these, of the cache
+	CacheBytes   int64  `json:"cache_bytes"` // part of BytesRead: the cache
 	BytesWritten int64  `json:"bytes_written"`
 	Flops        int64  `json:"flops"`
 }
 
-// Kernel says what a kernel does.
+// Kernel says what a kernel computes.
 type Kernel struct {
 	Name string `json:"name"`
 	Does string `json:"does"` // which ops were fused, and what that saves
 }
 
-// cacheType is what the report counts the latent cache as.
+// cacheType is the type of the latent cache that the report assumes.
 const cacheType = quant.F16
 
-// Width sums up what a replay of a given number of rows takes.
+// Width has the totals of a replay of Rows rows.
 type Width struct {
 	Rows         int   `json:"rows"`
 	Dispatches   int   `json:"dispatches"`
 	Barriers     int   `json:"barriers"`
-	WeightBytes  int64 `json:"weight_bytes"` // of experts as many as the rows select on average
+	WeightBytes  int64 `json:"weight_bytes"` // with as many experts as the rows select on average
 	BytesRead    int64 `json:"bytes_read"`
 	BytesWritten int64 `json:"bytes_written"`
 	Flops        int64 `json:"flops"`
@@ -73,8 +73,8 @@ type Width struct {
 	list []Dispatch
 }
 
-// Make reports on profile number pi of a bundle at depth cached positions. It lists the dispatches of
-// a replay of a given number of rows; there is an error if the bundle has no such sequence.
+// Make reports on quant profile number pi of a bundle with depth tokens in the cache. It lists the dispatches
+// of a replay of rows rows, and fails if the bundle has no such sequence.
 func Make(b *plan.Bundle, pi, depth, rows int) (*Report, error) {
 	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: b.Profiles[pi].Name, Depth: depth, Rows: rows, DispatchesPerToken: len(b.Decode().Dispatches)}
 	states := b.Model.State()
@@ -114,7 +114,7 @@ func sumUp(b *plan.Bundle, q *plan.Sequence, pi, depth int) Width {
 	return w
 }
 
-// kernels lists what runs, each once.
+// kernels lists the kernels of some dispatches, each once.
 func kernels(b *plan.Bundle, list []plan.Dispatch) (out []Kernel) {
 	for i := range list {
 		k := &b.Kernels[list[i].Kernel]
@@ -131,14 +131,15 @@ type counter struct {
 	d       *plan.Dispatch
 	k       *plan.Kernel
 	profile *plan.Profile
-	rows    int64 // cache rows that each row attends to, the new one included
+	rows    int64 // cache rows that each row attends to, including its own
 	out     Dispatch
 }
 
-// width is how many rows the kernel computes.
+// width returns how many rows the kernel computes.
 func (c *counter) width() int64 { return int64(max(1, c.k.Width)) }
 
-// caches is how many caches its rows attend to: of a batch each row has one, of a prompt all have the same.
+// caches returns how many caches the rows attend to: in a batch each row has its own, in a prompt all have
+// the same.
 func (c *counter) caches() int64 {
 	if c.k.Width > plan.MaxBatch {
 		return 1
@@ -157,7 +158,7 @@ func (c *counter) count() Dispatch {
 	return c.out
 }
 
-// slot adds what a slot moves besides matrices, which parts add.
+// slot adds the bytes that a slot moves, without matrices, which part adds.
 func (c *counter) slot(i int, s plan.Slot) {
 	bytes := c.d.Operands[i].Bytes
 	if active, all := c.splits(i); all > 0 {
@@ -195,8 +196,8 @@ func (c *counter) slot(i int, s plan.Slot) {
 	}
 }
 
-// splits says how many attention splits hold rows, and how many slot i has memory
-// for; 0, 0 for other slots.
+// splits returns how many attention splits have rows, and how many slot i has memory for; 0, 0 for other
+// slots.
 func (c *counter) splits(i int) (active, all int64) {
 	if s := c.k.SplitsAt(i); s != nil {
 		return int64(s.Used(int(c.rows))), int64(s.Count)
@@ -208,7 +209,7 @@ func (c *counter) splits(i int) (active, all int64) {
 func (c *counter) part(p plan.Part) {
 	c.out.Flops += c.width() * (c.rows*int64(plan.PairFlops(p)) + int64(plan.StateFlops(p)))
 	times := c.width()
-	if _, ok := p.(*plan.ExpandHeads); ok { // for cached rows, not for the kernel's
+	if _, ok := p.(*plan.ExpandHeads); ok { // once for each cached row
 		times = c.rows
 	}
 	for _, w := range plan.WeightsOf(p) {
@@ -226,7 +227,7 @@ func (c *counter) part(p plan.Part) {
 	}
 }
 
-// typeOf is the type of a typed slot under the profile.
+// typeOf returns the type of a typed slot under the profile.
 func (c *counter) typeOf(slot int) quant.Type {
 	o := c.d.Operands[slot]
 	if o.Space == plan.SpaceKV {
@@ -235,7 +236,7 @@ func (c *counter) typeOf(slot int) quant.Type {
 	return c.profile.At(o.Index, c.b.Weights[o.Index].Index(c.d.LayerOf(slot)))
 }
 
-// variant names the kernel variant that the profile picks.
+// variant returns the function of the kernel variant that the profile selects.
 func (c *counter) variant() string {
 	typed := c.k.TypedSlots()
 next:

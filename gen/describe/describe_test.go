@@ -10,9 +10,9 @@ import (
 	"mla/gen/spec"
 )
 
-// The three models at Q4_0 with a Q6_K head: bytes counted from the real
-// shapes by hand, dispatches by layer kind. Limits: 8 per dense layer, 9 per
-// MoE layer, 4 per token.
+// models are three models at Q4_0 with a Q6_K head. The bytes were counted by hand from the real shapes, the
+// dispatches by kind of layer. There may be at most 8 dispatches per dense layer, 9 per MoE layer, and 4 more
+// per token.
 var models = []struct {
 	spec             string
 	dense, moe       int // layers

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// Shares are those of the tiers, from small chips to large ones.
+// Shares returns the ranges of all tiers, from small chips to large ones.
 func Shares() (dense, moe []Range) {
 	for _, t := range target.Predictions {
 		d, m := Range{t.Tier.Dense.Low, t.Tier.Dense.High}, Range{t.Tier.MoE.Low, t.Tier.MoE.High}
@@ -19,7 +19,7 @@ func Shares() (dense, moe []Range) {
 	return dense, moe
 }
 
-// Timings are those of the page.
+// Timings returns the timings that the HTML page shows.
 func Timings(r *Report) []Timing { return r.timings() }
 
 // Must describes a token.

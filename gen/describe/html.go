@@ -11,8 +11,8 @@ var pageText string
 
 var page = template.Must(template.New("page").Parse(pageText))
 
-// HTML is the report as a page that needs nothing else: a token's dispatches as a timeline,
-// with what each moves and which ops it has fused.
+// HTML returns the report as a self-contained page: a token's dispatches as a timeline, with what each moves
+// and which ops are fused in it.
 func (r *Report) HTML() ([]byte, error) {
 	var b bytes.Buffer
 	err := page.Execute(&b, struct {

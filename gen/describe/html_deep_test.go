@@ -15,7 +15,7 @@ import (
 // browsers are the names of Chromium that scripts/tools.sh looks for.
 var browsers = []string{"chromium", "chromium-browser", "google-chrome", "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"}
 
-// browse opens a page in a browser without a window, and returns what it has become.
+// browse opens a page in a headless browser and returns the resulting document.
 func browse(t *testing.T, page []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "page.html")
@@ -37,8 +37,8 @@ func browse(t *testing.T, page []byte) string {
 	return ""
 }
 
-// TestPage opens the page in a browser: every dispatch is there with its barrier, the times
-// can be chosen, and a dispatch that is pointed at is told about.
+// TestPage opens the page in a browser. Every dispatch must be present with its barrier, the kind of times
+// can be chosen, and hovering over a dispatch shows its details.
 func TestPage(t *testing.T) {
 	r := report(t, "../../specs/glm47mini.yaml", 100)
 	page, err := r.HTML()

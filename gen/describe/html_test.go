@@ -47,8 +47,8 @@ func TestPredictedTimes(t *testing.T) {
 	}
 }
 
-// TestMeasured: times that mlarun has measured of what lies between two barriers are those
-// of the dispatches; a file of something else is refused.
+// TestMeasured checks that times which mlarun measured between two barriers are assigned to the dispatches
+// between them, and that other files are refused.
 func TestMeasured(t *testing.T) {
 	r := report(t, "../lower/testdata/small.yaml", 7)
 	type row struct {

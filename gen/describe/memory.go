@@ -9,21 +9,21 @@ import (
 	"mla/runtime/quant"
 )
 
-// usualContext is how many tokens of cache a model is loaded for unless -c says otherwise.
+// usualContext is the number of tokens of cache that a model is loaded with unless -c says otherwise.
 const usualContext = 4096
 
-// Memory is what a model takes, and which Macs have it.
+// Memory is the memory that a model needs, and which Macs have it.
 type Memory struct {
 	WeightBytes int64 `json:"weight_bytes"`
 	CacheBytes  int64 `json:"cache_bytes"` // of usualContext tokens
 	BufferBytes int64 `json:"buffer_bytes"`
-	// LeastMac is the least memory of a Mac whose GPU may have all of it, in GiB, and LeastWithLimit
-	// that of one where iogpu.wired_limit_mb lets it; 0: there is none.
+	// LeastMac is the smallest memory of a Mac, in GiB, whose GPU may use as much by default. LeastWithLimit
+	// is the same with a raised iogpu.wired_limit_mb. 0: there is no such Mac.
 	LeastMac       int `json:"least_mac_gib"`
 	LeastWithLimit int `json:"least_mac_with_limit_gib"`
 }
 
-// memory is what the model takes under a profile.
+// memory returns the memory that the model needs under a profile.
 func memory(b *plan.Bundle, p *plan.Profile, r *Report) (m Memory) {
 	for i := range b.Weights {
 		w := &b.Weights[i]
@@ -43,7 +43,7 @@ func memory(b *plan.Bundle, p *plan.Profile, r *Report) (m Memory) {
 	return m
 }
 
-// print writes what the model takes.
+// print writes the memory that the model needs.
 func (m *Memory) print(w io.Writer) error {
 	const gb = 1e9
 	text := fmt.Sprintf("memory: %.1f GB of weights, %.2f GB of cache for %d tokens; ", float64(m.WeightBytes)/gb, float64(m.CacheBytes)/gb, usualContext)

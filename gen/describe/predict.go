@@ -5,11 +5,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// Prediction is the time model's answer for one chip; nothing in it was measured
-// by this project. Times and speeds are ranges, as the share of the bandwidth is.
+// Prediction is the result of the time model for one chip. This project has measured nothing of it. Times and
+// speeds are ranges, because the share of the bandwidth is a range.
 type Prediction struct {
 	Device        string  `json:"device"`
-	Tier          string  `json:"tier"` // size of the chip, which the share depends on
+	Tier          string  `json:"tier"` // size of the chip, which determines the share
 	BandwidthGBs  float64 `json:"bandwidth_gb_s"`
 	TFlops        float64 `json:"tflop_s"`         // 10^12 operations per second, at most
 	Share         Range   `json:"bandwidth_share"` // of BandwidthGBs that kernels reach
@@ -22,31 +22,32 @@ type Prediction struct {
 	CommandBufUs  float64 `json:"command_buffer_us"`
 	TokPerSecond  Range   `json:"predicted_tok_s"`
 	CeilingTokSec float64 `json:"ceiling_tok_s"` // bytes over data-sheet bandwidth alone
-	// Prompt is tokens of a prompt per second, in pieces of PromptRows; 0: there are no kernels for it.
+	// Prompt is the speed of prompts in tokens per second, in pieces of PromptRows tokens. PromptRows 0:
+	// there are no kernels for prompts.
 	PromptRows int   `json:"prompt_rows"`
 	Prompt     Range `json:"predicted_prompt_tok_s"`
 }
 
-// Range is what a value lies between.
+// Range is an interval in which a value lies.
 type Range struct {
 	Low  float64 `json:"low"`
 	High float64 `json:"high"`
 }
 
-// over is the range of x divided by a value of r.
+// over returns the range of x divided by a value of r.
 func (r Range) over(x float64) Range { return Range{x / r.High, x / r.Low} }
 
-// plus adds times that follow each other.
+// plus returns the time of two pieces of work, one after the other.
 func (r Range) plus(o Range) Range { return Range{r.Low + o.Low, r.High + o.High} }
 
-// beside is the time of two pieces of work that do not wait for each other: the longer one at best,
-// both at worst.
+// beside returns the time of two pieces of work that do not wait for each other: at best the longer time, at
+// worst the sum.
 func (r Range) beside(o Range) Range { return Range{max(r.Low, o.Low), r.High + o.High} }
 
-// commandBufferUs is what a token takes beside bytes, operations and dispatches in the time model
-// t = max(bytes/(η·BW), operations/(ρ·F)) + N·c + commandBufferUs. A chip has the bandwidth BW and
-// F operations per second; kernels reach the shares η and ρ, and a dispatch that waits costs c. At
-// the slow end bytes and operations do not overlap: their times are added.
+// commandBufferUs is the fixed time of a token in the time model t = max(bytes/(η·BW), operations/(ρ·F)) +
+// N·c + commandBufferUs, in µs. A chip has the bandwidth BW and does F operations per second. Kernels reach
+// the shares η and ρ of these, and each of N dispatches that wait costs c. At the slow end of the range,
+// bytes and operations do not overlap: their times are added.
 const commandBufferUs = 20
 
 func predict(m *plan.Model, r *Report) []Prediction {
@@ -75,15 +76,15 @@ func predict(m *plan.Model, r *Report) []Prediction {
 	return list
 }
 
-// bytes is the time that n bytes take, in µs.
+// bytes returns the time to move n bytes, in µs.
 func (p *Prediction) bytes(n float64) Range { return p.Share.over(n / (p.BandwidthGBs * 1e3)) }
 
-// flops is the time that n operations take, in µs.
+// flops returns the time of n operations, in µs.
 func (p *Prediction) flops(n float64) Range {
 	return Range{target.Reach.Low, target.Reach.High}.over(n / (p.TFlops * 1e6))
 }
 
-// whole is the time of a replay, in µs.
+// whole returns the time of a replay, in µs.
 func (p *Prediction) whole(bytes, flops Range, w *Width) Range {
 	fixed := float64(w.Barriers)*p.LaunchUs + p.CommandBufUs
 	return bytes.beside(flops).plus(Range{fixed, fixed})

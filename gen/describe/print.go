@@ -16,7 +16,7 @@ func (r *Report) JSON(w io.Writer) error {
 	return e.Encode(r)
 }
 
-// Table writes the report for people.
+// Table writes the report as tables of text.
 func (r *Report) Table(w io.Writer) error {
 	fmt.Fprintf(w, "%s, quant profile %s, %s activations, f16 cache, depth %d, width %d\n\n", r.Bundle, r.Profile, r.Act, r.Depth, r.Rows)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -49,7 +49,7 @@ func (r *Report) Table(w io.Writer) error {
 	return r.predictions(w)
 }
 
-// widths writes what a replay of a given number of rows takes.
+// widths writes the totals of a replay for each number of rows.
 func (r *Report) widths(w io.Writer) error {
 	fmt.Fprintln(w, "\nsequences: a replay of a number of rows, with as many experts as they select on average")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -61,7 +61,7 @@ func (r *Report) widths(w io.Writer) error {
 	return t.Flush()
 }
 
-// predictions writes the predictions and where their shares of the bandwidth are from.
+// predictions writes the predictions, and the sources of the shares of the bandwidth.
 func (r *Report) predictions(w io.Writer) error {
 	fmt.Fprintln(w, "predicted, "+target.Untried+" (time model; ranges as the shares of bandwidth and operations that kernels reach):")
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -84,5 +84,5 @@ func (r *Report) predictions(w io.Writer) error {
 	return err
 }
 
-// String is the range in whole numbers.
+// String returns the range in whole numbers.
 func (r Range) String() string { return fmt.Sprintf("%.0f-%.0f", r.Low, r.High) }

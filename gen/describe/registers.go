@@ -10,8 +10,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// Attention is an estimate of the 32-bit registers that a thread of attention holds on
-// a class of devices; see msl.Registers.
+// Attention is an estimate of the 32-bit registers that a thread of attention holds on a kernel class of
+// devices; see msl.Registers.
 type Attention struct {
 	Kernel       string `json:"kernel"`
 	Class        string `json:"class"` // kernel class; "": any device without one
@@ -22,22 +22,22 @@ type Attention struct {
 	Accumulators int    `json:"accumulators"`
 	Fragments    int    `json:"fragments"`
 	Loads        int    `json:"loads"`
-	Held         int    `json:"held"` // the three above
+	Held         int    `json:"held"` // sum of the three above
 	Budget       int    `json:"budget"`
 	MostThreads  int    `json:"most_threads"`
 	Addresses    int    `json:"addresses"`
-	Over         bool   `json:"over"` // the budget, in registers or threads
+	Over         bool   `json:"over"` // exceeds the budget, in registers or threads
 }
 
-// AttentionOf lists all forms of every attention kernel, as each class runs it.
+// AttentionOf lists all forms of every attention kernel that each kernel class runs.
 func AttentionOf(b *plan.Bundle) (list []Attention) {
 	for _, budget := range target.For(b.Class).Budgets() {
 		for i := range b.Kernels {
-			if b.Kernels[i].Class != "" || b.Kernels[i].Width > 0 { // of several rows: as of one
+			if b.Kernels[i].Class != "" || b.Kernels[i].Width > 0 { // kernels of several rows hold the same
 				continue
 			}
 			k := b.KernelFor(i, budget.Class)
-			forms, _ := msl.AttentionRegisters(target.For(b.Class), k) // the bundle was printed with it
+			forms, _ := msl.AttentionRegisters(target.For(b.Class), k) // no error: the bundle was printed with this kernel
 			for _, r := range forms {
 				list = append(list, Attention{
 					Kernel: k.Name, Class: budget.Class, Form: r.Form, Cache: r.Cache.String(), Threads: k.Threads, Tile: r.Tile,
@@ -49,7 +49,7 @@ func AttentionOf(b *plan.Bundle) (list []Attention) {
 	return list
 }
 
-// registers writes what attention takes.
+// registers writes the estimates for attention.
 func (r *Report) registers(w io.Writer) error {
 	if len(r.Attention) == 0 {
 		return nil

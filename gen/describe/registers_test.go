@@ -9,14 +9,14 @@ import (
 	"mla/gen/describe"
 )
 
-// held is what a thread of attention holds, by devices, form and cache.
+// held is the expected number of registers of a thread of attention, by model, devices, form and cache.
 var held = map[string]map[string]int{
 	"youtu2b":        {" plain f32": 70, " matrix f16": 96, " matrix q8_0": 125, "apple7 plain f32": 70, "apple7 matrix f16": 96, "apple7 matrix q8_0": 89},
 	"deepseekv2lite": {" plain f32": 70, " matrix f16": 96, " matrix q8_0": 125, "apple7 plain f32": 70, "apple7 matrix f16": 96, "apple7 matrix q8_0": 89},
 	"glm47flash":     {" plain f32": 114, " matrix f16": 125, " matrix q8_0": 158, "apple7 plain f32": 95, "apple7 matrix f16": 82, "apple7 matrix q8_0": 96},
 }
 
-// registers checks what a report of one of the models says of attention.
+// registers checks the registers of attention in the report of one of the models.
 func registers(t *testing.T, r *describe.Report) {
 	t.Helper()
 	want := held[r.Bundle]

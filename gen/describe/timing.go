@@ -9,15 +9,15 @@ import (
 	"mla/gen/target"
 )
 
-// Timing says how long the dispatches of a token take.
+// Timing has the times of the dispatches of a token.
 type Timing struct {
 	Name   string    `json:"name"`
-	Source string    `json:"source"` // where the times are from
-	Us     []float64 `json:"us"`     // of each dispatch
-	Rest   float64   `json:"rest"`   // of a token, that no dispatch takes
+	Source string    `json:"source"` // source of the times, for people
+	Us     []float64 `json:"us"`     // time of each dispatch
+	Rest   float64   `json:"rest"`   // time of a token outside dispatches
 }
 
-// timings are those measured, if any, and those predicted for the chips of the time model.
+// timings returns the measured times, if any, and those predicted for the chips of the time model.
 func (r *Report) timings() (list []Timing) {
 	if r.measured != nil {
 		list = append(list, *r.measured)
@@ -28,8 +28,8 @@ func (r *Report) timings() (list []Timing) {
 	return list
 }
 
-// predicted splits what the time model predicts for a chip: bytes at the middle of its share
-// of the bandwidth, and a launch for each barrier.
+// predicted splits the prediction for a chip among dispatches: bytes at the middle of the range of the share
+// of bandwidth, and a launch for each barrier.
 func (r *Report) predicted(p *Prediction) Timing {
 	share := (p.Share.Low + p.Share.High) / 2
 	t := Timing{Name: p.Device, Rest: p.CommandBufUs,
@@ -45,8 +45,7 @@ func (r *Report) predicted(p *Prediction) Timing {
 	return t
 }
 
-// stageTime is a row of what mlarun bench -kernels -o json writes: the dispatches between two
-// barriers.
+// stageTime is a row of the output of mlarun bench -kernels -o json: the dispatches between two barriers.
 type stageTime struct {
 	Act       string  `json:"act"`
 	Depth     int     `json:"depth"`
@@ -55,12 +54,11 @@ type stageTime struct {
 	Micros    float64 `json:"us"`
 }
 
-// maxKernelsFile bounds a file of measured times, in bytes.
+// maxKernelsFile is the largest size of a file of measured times, in bytes.
 const maxKernelsFile = 1 << 24
 
-// Measured takes the times of a file that mlarun bench -kernels -o json wrote, for the same
-// bundle, types, and depth; a stage without a time is an error. What dispatches without a
-// barrier between them take is split by their bytes.
+// Measured reads the times in a file that mlarun bench -kernels -o json wrote for the same bundle, types and
+// depth. It fails if a stage has no time. The time of a stage is split among its dispatches by their bytes.
 func (r *Report) Measured(path string) error {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -101,7 +99,7 @@ func (r *Report) Measured(path string) error {
 	return nil
 }
 
-// functions are those that run side by side, as mlarun bench names them.
+// functions returns the functions of a stage, as mlarun bench names them.
 func functions(stage []Dispatch) string {
 	var names []string
 	for _, d := range stage {
@@ -110,7 +108,7 @@ func functions(stage []Dispatch) string {
 	return strings.Join(names, " + ")
 }
 
-// split shares a time out among dispatches by their bytes.
+// split splits a time among dispatches by their bytes.
 func split(to []float64, stage []Dispatch, us float64) {
 	all := 0.0
 	for _, d := range stage {
@@ -121,5 +119,5 @@ func split(to []float64, stage []Dispatch, us float64) {
 	}
 }
 
-// moves is how many bytes a dispatch reads and writes.
+// moves returns how many bytes a dispatch reads and writes.
 func (d *Dispatch) moves() int64 { return d.WeightBytes + d.BytesRead + d.BytesWritten }

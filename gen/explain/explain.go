@@ -1,6 +1,6 @@
-// Package explain says why a bundle's kernels are what they are: which passes brought their
-// ops together, what these decided, where the shape of the threadgroups is from, and what a
-// dispatch waits for. It compiles the spec once more and watches.
+// Package explain explains the kernels of a bundle: which passes fused their ops, the decisions of these
+// passes, the reason for the shape of the threadgroups, and what a dispatch waits for. For this it compiles
+// the spec again, and records the program after each pass.
 package explain
 
 import (
@@ -16,22 +16,20 @@ import (
 	"mla/runtime/plan"
 )
 
-// Kernel is what is to be said of one kernel. Kernels of other widths are kernels of their
-// own.
+// Kernel is the explanation of one kernel. The same kernel for another width is a kernel of its own.
 type Kernel struct {
 	Name   string
-	Width  int   // rows of its sequence
-	Layers []int // that have a dispatch of it; -1: outside the layers
+	Width  int   // rows of the sequence
+	Layers []int // layers with a dispatch of the kernel; -1: outside the layers
 	Does   string
-	Passes []string // that brought its ops together, with what they are for
-	Notes  []string // that passes have left
-	Shape  string   // of its threadgroups, and why
-	Waits  []string // what its dispatches wait for, each once; empty: for nothing
+	Passes []string // passes that fused its ops, with their purposes
+	Notes  []string // notes of passes on its ops
+	Shape  string   // of its threadgroups, and the reason
+	Waits  []string // what its dispatches wait for, each reason once; empty: nothing
 	Types  string   // its variants
 }
 
-// Make explains the kernels of a bundle, which was compiled from a spec, in the order of
-// their first dispatch.
+// Make explains the kernels of bundle b, which was compiled from s, in the order of their first dispatches.
 func Make(s *spec.Spec, b *plan.Bundle) ([]Kernel, error) {
 	var all []Kernel
 	for _, width := range s.Widths() {
@@ -44,7 +42,7 @@ func Make(s *spec.Spec, b *plan.Bundle) ([]Kernel, error) {
 	return all, nil
 }
 
-// sequence is a bundle's for a number of rows.
+// sequence returns the bundle's sequence for a number of rows, or that of one row if it has none.
 func sequence(b *plan.Bundle, width int) *plan.Sequence {
 	for i := range b.Sequences {
 		if b.Sequences[i].Width == width {
@@ -54,28 +52,26 @@ func sequence(b *plan.Bundle, width int) *plan.Sequence {
 	return b.Decode()
 }
 
-// trace is a program, and in which launches its ops were after every pass.
+// trace is a program, and the launch of each op after every pass.
 type trace struct {
 	program *ir.Program
 	after   []stage
 }
 
-// stage is where ops are after a pass: the number of their launches.
+// stage has the index of each op's launch after a pass.
 type stage struct {
 	pass   string
 	launch map[*ir.Op]int
 }
 
-// watch compiles a program.
+// watch compiles a program, and records it after each pass.
 func watch(s *spec.Spec, width int) (*trace, error) {
 	t := &trace{program: lower.Lower(s, width)}
 	err := pass.Compile(t.program, pass.Options{Observe: func(name string, p *ir.Program) error {
 		at := map[*ir.Op]int{}
 		for i, s := range p.Launches {
-			for _, part := range s.Parts {
-				for _, op := range part.Ops {
-					at[op] = i
-				}
+			for _, op := range s.Ops() {
+				at[op] = i
 			}
 		}
 		t.after = append(t.after, stage{name, at})
@@ -84,11 +80,11 @@ func watch(s *spec.Spec, width int) (*trace, error) {
 	return t, err
 }
 
-// kernels explains those of a sequence, whose dispatches are the program's launches; that which
-// moves the wanted rows to the front of the head has no launch.
+// kernels explains the kernels of a sequence. Its dispatches correspond to the launches of the program,
+// except the dispatch that gathers the wanted rows before the head.
 func (t *trace) kernels(b *plan.Bundle, q *plan.Sequence) []Kernel {
 	var list []Kernel
-	at := map[int]int{} // of the list, by number of the kernel
+	at := map[int]int{} // index in the list, by index of the kernel
 	launches := t.program.Launches
 	for i := range q.Dispatches {
 		d := &q.Dispatches[i]
@@ -117,13 +113,9 @@ func (t *trace) kernels(b *plan.Bundle, q *plan.Sequence) []Kernel {
 	return list
 }
 
-// passes lists those that have changed which of a launch's ops are together, or have made one
-// of them, with what they are for.
+// passes lists the passes that fused ops of a launch, or added one, with their purposes.
 func (t *trace) passes(s *ir.Launch) (list []string) {
-	var ops []*ir.Op
-	for _, part := range s.Parts {
-		ops = append(ops, part.Ops...)
-	}
+	ops := s.Ops()
 	for i := 1; i < len(t.after); i++ {
 		if name := t.after[i].pass; !slices.Equal(firsts(ops, &t.after[i-1]), firsts(ops, &t.after[i])) {
 			p := slices.IndexFunc(pass.Pipeline, func(p pass.Pass) bool { return p.Name == name })
@@ -133,8 +125,8 @@ func (t *trace) passes(s *ir.Launch) (list []string) {
 	return list
 }
 
-// firsts says of each op which is the first of the ops that is in one launch with it; -1: the
-// op is not there yet.
+// firsts returns for each op the index of the first of ops in the same launch; -1 if the op did not exist
+// yet.
 func firsts(ops []*ir.Op, at *stage) []int {
 	first := make([]int, len(ops))
 	for i, op := range ops {
@@ -151,17 +143,15 @@ func firsts(ops []*ir.Op, at *stage) []int {
 	return first
 }
 
-// notes are those that passes have left on a launch's ops.
+// notes returns the notes that passes have left on a launch's ops.
 func notes(s *ir.Launch) (list []string) {
-	for _, part := range s.Parts {
-		for _, op := range part.Ops {
-			list = append(list, op.Notes...)
-		}
+	for _, op := range s.Ops() {
+		list = append(list, op.Notes...)
 	}
 	return list
 }
 
-// shape says how a kernel's work is laid out, and why so.
+// shape describes the shape of a kernel's threadgroups, and the reason for it.
 func (t *trace) shape(k *plan.Kernel, s *ir.Launch) string {
 	text := shapeOf(k)
 	tuning := &t.program.Spec.Tuning
@@ -186,7 +176,7 @@ func (t *trace) shape(k *plan.Kernel, s *ir.Launch) string {
 	return text + fmt.Sprintf(", unroll %d; ", shape.Unroll) + t.whyMatVec(s.Name(), rows, cols)
 }
 
-// whyFew says why a kernel of several rows is that of one row.
+// whyFew gives the reason why a kernel of several rows is the mat-vec of one row.
 func (t *trace) whyFew(name string, width int) string {
 	if k := t.program.Spec.Tuning.OfWidth(name, width); k != nil {
 		return fmt.Sprintf("as of one row, for the inputs of %d: %s", width, tuned(k))
@@ -194,7 +184,7 @@ func (t *trace) whyFew(name string, width int) string {
 	return t.program.Target().WhyFew(width)
 }
 
-// whyMatVec says where the shape of a mat-vec is from.
+// whyMatVec gives the reason for the shape of a mat-vec.
 func (t *trace) whyMatVec(name string, rows, cols int) string {
 	why := t.program.Target().WhyMatVec(rows, cols)
 	if k := t.program.Spec.Tuning.Of(name, t.program.Width); k != nil {
@@ -203,7 +193,7 @@ func (t *trace) whyMatVec(name string, rows, cols int) string {
 	return why
 }
 
-// tuned is where the tuning has a kernel, and where that is from.
+// tuned says where the tuning has an entry, and where the entry comes from.
 func tuned(k *spec.KernelShape) string {
 	if found := k.Found.String(); found != "" {
 		return fmt.Sprintf("%s, under tuning, %s", k.At(), found)
@@ -211,13 +201,12 @@ func tuned(k *spec.KernelShape) string {
 	return k.At() + ", under tuning"
 }
 
-// shapeOf is how many threads a dispatch has.
+// shapeOf returns the number of threadgroups and threads of a dispatch, for people.
 func shapeOf(k *plan.Kernel) string {
 	return fmt.Sprintf("%d threadgroups of %d threads", k.Groups(), k.Threads)
 }
 
-// registers says how far attention's tile and simdgroups are bounded by the registers that
-// its forms hold.
+// registers returns how many registers the forms of attention hold, which bounds its tile and simdgroups.
 func registers(on target.Target, k *plan.Kernel) (text string) {
 	forms, err := msl.AttentionRegisters(on, k)
 	if err != nil {
@@ -229,7 +218,7 @@ func registers(on target.Target, k *plan.Kernel) (text string) {
 	return text
 }
 
-// types says how many variants there are, and of what.
+// types describes the variants of a kernel.
 func types(k *plan.Kernel) string {
 	if len(k.TypedSlots()) == 0 {
 		return "one variant: it reads no weights or caches whose types differ"

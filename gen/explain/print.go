@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Print writes kernels for people.
+// Print writes explanations as text.
 func Print(w io.Writer, list []Kernel) error {
 	var b strings.Builder
 	for i, k := range list {
@@ -53,7 +53,7 @@ func rows(width int) string {
 	return fmt.Sprintf("up to %d rows", width)
 }
 
-// layers says which layers a kernel is of.
+// layers lists the layers of a kernel, for people.
 func layers(list []int) string {
 	if list[0] < 0 {
 		return "outside the layers"

@@ -22,15 +22,15 @@ import (
 	"mla/runtime/plan/planjson"
 )
 
-// project is the specs of a checkout, and what to do with their bundles.
+// project has the bundles of a checkout, and options.
 type project struct {
 	root      string
 	entries   []entry
-	compile   bool // PTX that lies nowhere
-	functions bool // fingerprints of single functions
+	compile   bool // compile PTX that is not in generated/
+	functions bool // also print fingerprints of single functions
 }
 
-// entry is a bundle that a spec makes.
+// entry is a bundle of a spec.
 type entry struct {
 	*spec.Spec
 	ptx bool // mlagen ptx -all compiles it
@@ -65,7 +65,7 @@ func open(root string) (*project, error) {
 	return p, nil
 }
 
-// names are the names of all bundles.
+// names returns the names of all bundles.
 func (p *project) names() (list []string) {
 	for _, e := range p.entries {
 		list = append(list, e.Name)
@@ -73,7 +73,7 @@ func (p *project) names() (list []string) {
 	return list
 }
 
-// only leaves the bundles of names; none: all.
+// only keeps the bundles named, or all if names is empty.
 func (p *project) only(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(p.names(), name) {
@@ -102,7 +102,7 @@ func (p *project) table() (table, error) {
 	return slices.Concat(tables...), errors.Join(errs...)
 }
 
-// bundle is the fingerprints of one bundle.
+// bundle returns the fingerprints of one bundle.
 func (p *project) bundle(e entry) (table, error) {
 	b, err := gen.Compile(e.Spec, nil)
 	if err != nil {
@@ -122,7 +122,7 @@ func (p *project) bundle(e entry) (table, error) {
 	return t, err
 }
 
-// fingerprints are those of a bundle that need no compiler but ours.
+// fingerprints returns the fingerprints of a bundle that need no clang.
 func fingerprints(b *plan.Bundle, ptxToo bool) (table, error) {
 	value, err := planSum(b)
 	if err != nil {
@@ -136,10 +136,10 @@ func fingerprints(b *plan.Bundle, ptxToo bool) (table, error) {
 	return append(t, line{b.Name, translatedKind, short(key)}), err
 }
 
-// short is a hash, short enough for a table: 64 bits tell two kernels apart.
+// short shortens a hash to 64 bits, which suffice to tell two kernels apart.
 func short(hexadecimal string) string { return hexadecimal[:16] }
 
-// sum is the short hash of texts.
+// sum returns the short hash of texts.
 func sum(texts ...string) string {
 	hash := sha256.New()
 	for _, text := range texts {
@@ -148,8 +148,8 @@ func sum(texts ...string) string {
 	return short(fmt.Sprintf("%x", hash.Sum(nil)))
 }
 
-// planSum is the hash of the plan. The Metal source has hashes of its own, and a comment in a
-// spec changes no plan.
+// planSum returns the hash of the plan. The Metal source is left out, because it has hashes of its own, and
+// the hash of the spec, because comments in a spec change no plan.
 func planSum(b *plan.Bundle) (string, error) {
 	bare := *b
 	bare.Source, bare.SourceHash, bare.SpecHash = "", "", ""
@@ -157,8 +157,7 @@ func planSum(b *plan.Bundle) (string, error) {
 	return sum(string(text)), err
 }
 
-// classes are the classes of GPUs that the bundle has different kernels for: "", any of them,
-// and the kernel classes.
+// classes returns the kernel classes of the bundle's kernels, with "" for any GPU first.
 func classes(b *plan.Bundle) []string {
 	list := []string{""}
 	for i := range b.Kernels {
@@ -169,9 +168,9 @@ func classes(b *plan.Bundle) []string {
 	return list
 }
 
-// addMetal adds what the Metal device hands to its compiler: for each profile, and then for
-// each cache type and class of GPUs. So a change shows where it is, and a table has as many
-// lines as profiles and caches, not as many as pairs of them.
+// addMetal adds hashes of the text that the Metal device compiles: for each profile, and for each cache type
+// and kernel class. So a change shows which of them it affects, and the table has one line for each profile
+// and each cache, not for each pair.
 func (t *table) addMetal(b *plan.Bundle) error {
 	source := pieces.Parse(b.Metal())
 	caches := map[string][]string{} // sums by cache type and class
@@ -203,7 +202,7 @@ func (t *table) addMetal(b *plan.Bundle) error {
 	return nil
 }
 
-// addFunctions adds each kernel function, with all that it is made of.
+// addFunctions adds a hash for each kernel function, with everything that it uses.
 func (t *table) addFunctions(b *plan.Bundle) error {
 	source := pieces.Parse(b.Metal())
 	for _, f := range b.Functions() {

@@ -17,8 +17,8 @@ const root = "../.."
 
 var compilePTX = flag.Bool("ptx", false, "compile the PTX of all bundles too; needs clang-19, and many minutes")
 
-// TestFingerprints: each bundle compiles to what the table of the repository says. Without
-// -ptx, the PTX is compared of those bundles only whose file lies in generated/.
+// TestFingerprints checks that each bundle has the hashes in specs/fingerprints.txt. Without -ptx, PTX is
+// compared only for bundles whose PTX is in generated/.
 func TestFingerprints(t *testing.T) {
 	p, err := open(root)
 	if err != nil {
@@ -79,7 +79,8 @@ func replaced(t *testing.T, from, to string) func(b *plan.Bundle) {
 	}
 }
 
-// TestSensitive: what a device sees changes a fingerprint, and nothing else does.
+// TestSensitive checks that every change that a device can see changes a fingerprint, and that no other
+// change does.
 func TestSensitive(t *testing.T) {
 	was := compiled(t, func(*plan.Bundle) {})
 	if p, c := len(was.kind(profileKind)), len(was.kind(cacheKind)); p < 2 || c < 3 {

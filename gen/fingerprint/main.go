@@ -1,13 +1,13 @@
-// Command fingerprint prints hashes of what each bundle compiles to: of its plan, of the Metal
-// text that a device compiles, of the C++ text that clang is given, and of its PTX. Whoever
-// cleans up the compiler or the templates sees by them that nothing else has changed.
+// Command fingerprint prints hashes of what each bundle compiles to: its plan, the Metal text that a device
+// compiles, the C++ text that clang compiles, and its PTX. They show that a clean-up of the compiler or the
+// templates has not changed the result.
 //
 //	go run ./gen/fingerprint             # prints what specs/fingerprints.txt should be
 //	go run ./gen/fingerprint -update     # writes it
 //	go run ./gen/fingerprint -ptx        # with the PTX compiled anew where it is not in generated/
 //	go run ./gen/fingerprint -functions tinyglm > before.txt   # a hash for each kernel function
 //
-// Names of bundles leave out all others. Comments, empty lines and white space count nowhere.
+// With names of bundles, it prints only these. No hash depends on comments, empty lines or white space.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// path is where the table lies in the repository.
+// path is the place of the table in the repository.
 var path = filepath.Join("specs", "fingerprints.txt")
 
 func main() {
@@ -40,7 +40,7 @@ func main() {
 	}
 }
 
-// run prints the table of the bundles that are named, of all if none is, or updates the file.
+// run prints the table of the named bundles, or of all if none is named, or updates the file.
 func run(root string, bundles []string, compile, functions, update bool, out io.Writer) error {
 	p, err := open(root)
 	if err != nil {

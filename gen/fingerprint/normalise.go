@@ -8,18 +8,17 @@ import (
 	"mla/runtime/plan/ptxfile"
 )
 
-// given are names that the compiler gives: mangled ones, and labels. Entries and registers
-// are none of them: an entry is called by its name, and registers are part of instructions.
+// given matches names that the compiler makes up: mangled names and labels. Entries and registers do not
+// count: an entry is called by its name, and registers are parts of instructions.
 var given = regexp.MustCompile(`(?:\$L__|_Z|__local_depot)[\w$]*`)
 
-// normalise is PTX line by line, without comments and empty lines, but
-// for the line that says how much threadgroup memory a launch has to ask for. The n-th name that the
-// compiler gave is called name n, whatever it was.
+// normalise returns PTX as lines, without comments and empty lines, except the line that says how much
+// threadgroup memory a launch must request. The n-th name made up by the compiler is replaced by <name n>.
 func normalise(text string) []string {
 	var lines []string
 	names := map[string]string{}
 	for line := range strings.Lines(text) {
-		if !strings.HasPrefix(line, ptxfile.DynamicMark) { // which is a comment to others alone
+		if !strings.HasPrefix(line, ptxfile.DynamicMark) { // this line is a comment only to other programs
 			line, _, _ = strings.Cut(line, "//")
 		}
 		if line = strings.TrimRight(line, " \t\n"); line == "" {

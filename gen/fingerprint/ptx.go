@@ -10,8 +10,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// ptx is the fingerprint of a bundle's PTX: of the file that mlagen ptx left, if that is up to
-// date, else of what clang makes now. "": there is no file, and clang was not asked for.
+// ptx returns the fingerprint of a bundle's PTX: that of the file in generated/ if it is up to date, or with
+// -ptx of a new compilation; else "".
 func (p *project) ptx(b *plan.Bundle) (string, error) {
 	file := p.kept(b)
 	if file == nil && !p.compile {
@@ -26,7 +26,7 @@ func (p *project) ptx(b *plan.Bundle) (string, error) {
 	return ptxSum(file)
 }
 
-// kept is the up-to-date file of a bundle's PTX in generated/; nil: there is none.
+// kept returns the up-to-date file of a bundle's PTX in generated/, or nil.
 func (p *project) kept(b *plan.Bundle) []byte {
 	folder := filepath.Join(p.root, "generated", spec.Name(b.Spec))
 	for _, path := range []string{filepath.Join(folder, ptx.FileName(b.Name)), filepath.Join(folder, golang.ReferenceFolder, ptx.FileName(b.Name))} {
@@ -37,7 +37,7 @@ func (p *project) kept(b *plan.Bundle) []byte {
 	return nil
 }
 
-// ptxSum is the hash of a file's instructions, and the clang that chose them.
+// ptxSum returns the hash of a file's instructions, and the version of clang.
 func ptxSum(file []byte) (string, error) {
 	text, err := ptx.Text(file)
 	if err != nil {

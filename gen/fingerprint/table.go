@@ -9,11 +9,11 @@ import (
 // line is one fingerprint.
 type line struct {
 	bundle string
-	what   string // a kind of kinds, then "=" and what it is of, where a bundle has several
+	what   string // one of kinds; if a bundle has several of the kind, then "=" and which one
 	value  string
 }
 
-// table is the fingerprints of bundles, those of a bundle side by side.
+// table is a list of fingerprints. Those of a bundle are consecutive.
 type table []line
 
 // The kinds of fingerprints.
@@ -28,13 +28,13 @@ const (
 
 var kinds = []string{planKind, profileKind, cacheKind, translatedKind, ptxKind, functionKind}
 
-// head stands above a table in its file.
+// head is the comment above a table in its file.
 const head = `# What each bundle of specs/ and specs/more/ compiles to: hashes, by go run ./gen/fingerprint.
 # A clean-up leaves this file as it is. A change of plans or kernels that is meant goes into
 # one commit with what "go run ./gen/fingerprint -update" makes of it.
 `
 
-// String is the table as a file has it.
+// String returns the table as it is written to a file.
 func (t table) String() string {
 	var s strings.Builder
 	s.WriteString(head)
@@ -44,7 +44,7 @@ func (t table) String() string {
 	return s.String()
 }
 
-// parse reads what String wrote.
+// parse reads the output of String.
 func parse(text string) (table, error) {
 	var t table
 	seen := map[[2]string]bool{}
@@ -75,7 +75,7 @@ func (l *line) kind() string {
 	return kind
 }
 
-// of is the lines of a bundle.
+// of returns the lines of a bundle.
 func (t table) of(bundle string) (list table) {
 	for _, l := range t {
 		if l.bundle == bundle {
@@ -85,7 +85,7 @@ func (t table) of(bundle string) (list table) {
 	return list
 }
 
-// kind is the lines of a kind.
+// kind returns the lines of a kind.
 func (t table) kind(kind string) (list table) {
 	for _, l := range t {
 		if l.kind() == kind {
@@ -95,7 +95,7 @@ func (t table) kind(kind string) (list table) {
 	return list
 }
 
-// value is a fingerprint of a bundle; "": there is none.
+// value returns a fingerprint of a bundle; "" if there is none.
 func (t table) value(bundle, what string) string {
 	for _, l := range t {
 		if l.bundle == bundle && l.what == what {
@@ -105,9 +105,9 @@ func (t table) value(bundle, what string) string {
 	return ""
 }
 
-// over is t, which may lack bundles and PTX that were not compiled now, completed by an older
-// table. The PTX of a bundle stays as it was as long as what clang is given stays. bundles are
-// all names in the order of the result.
+// over completes t, which may lack bundles and PTX that were not compiled, from an older table. The PTX hash
+// of a bundle is kept if the hash of clang's input is unchanged. bundles are the names in the order of the
+// result.
 func (t table) over(old table, bundles []string) (all table) {
 	for _, name := range bundles {
 		now := t.of(name)
@@ -124,7 +124,7 @@ func (t table) over(old table, bundles []string) (all table) {
 	return all
 }
 
-// changes says, in a line for each bundle, which fingerprints differ between two tables.
+// changes lists the differences between two tables, one line for each bundle.
 func changes(was, is table) (list []string) {
 	var names []string
 	for _, l := range slices.Concat(is, was) {
@@ -148,7 +148,7 @@ func changes(was, is table) (list []string) {
 	return list
 }
 
-// bundleChanges says by kind what differs between the fingerprints of a bundle.
+// bundleChanges lists the differences between the fingerprints of a bundle by kind.
 func bundleChanges(before, after table) (list []string) {
 	all := slices.Clone(after)
 	for _, l := range before {
@@ -184,7 +184,7 @@ func orNone(value string) string {
 	return value
 }
 
-// some is the first few of a list of names.
+// some returns the first few names of a list.
 func some(names []string) string {
 	const most = 6
 	if len(names) <= most {

@@ -17,7 +17,7 @@ func parsed(t *testing.T, text string) table {
 	return list
 }
 
-// TestParse: what is written is read, and lines that cannot be right are refused.
+// TestParse checks that a written table is read back, and that malformed lines are refused.
 func TestParse(t *testing.T) {
 	want := parsed(t, small)
 	if got := parsed(t, want.String()); !slices.Equal(got, want) || len(want) != 7 || want.String() != head+small {
@@ -50,7 +50,7 @@ func FuzzParse(f *testing.F) {
 	})
 }
 
-// TestChanges: every difference is told, by bundle and kind.
+// TestChanges checks that every difference is reported, by bundle and kind.
 func TestChanges(t *testing.T) {
 	const many = "a profile=1 1\na profile=2 1\na profile=3 1\na profile=4 1\na profile=5 1\na profile=6 1\na profile=7 1\na profile=8 1\n"
 	for _, tt := range []struct{ name, was, is, want string }{

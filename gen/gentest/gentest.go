@@ -1,4 +1,4 @@
-// Package gentest gives tests the compiled bundles as the compiler makes them.
+// Package gentest gives tests the compiled bundles with their Metal sources.
 package gentest
 
 import (
@@ -10,8 +10,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// Printed is a bundle of the program with its Metal source. Where only the hash of that is
-// kept, the source is printed from the bundle's spec in a folder, and must have the hash.
+// Printed returns a bundle of the program with its Metal source. If the program has only the hash of the
+// source, the source is printed again from the bundle's spec in folder specs, and must have the hash.
 func Printed(specs string, b *plan.Bundle) (*plan.Bundle, error) {
 	if b.HasSource() == nil {
 		return b, nil
@@ -32,7 +32,7 @@ func Printed(specs string, b *plan.Bundle) (*plan.Bundle, error) {
 	return &whole, nil
 }
 
-// Variant is the one of b's spec, which is in a folder, that b was compiled from.
+// Variant returns the variant, of b's spec in folder specs, that b was compiled from.
 func Variant(specs string, b *plan.Bundle) (*spec.Spec, error) {
 	s, err := spec.Load(filepath.Join(specs, b.Spec))
 	if err != nil {

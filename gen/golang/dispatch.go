@@ -8,16 +8,16 @@ import (
 	"mla/runtime/plan"
 )
 
-// Dispatches and their operands are calls of functions that have short names in each package: a
-// table of 8,000 dispatches stays one that can be read, and a clone is 400 kB smaller.
+// Dispatches and their operands are printed as calls of functions, which have short names in each package. So
+// a table of 8,000 dispatches stays readable, and a clone of the repository is 400 kB smaller.
 
-// functions are the short names of functions of the plan.
+// functions are the short names of functions of package plan.
 var functions = []struct{ name, function string }{
 	{"after", "After"}, {"beside", "Beside"},
 	{"at", "At"}, {"weight", "OfWeight"}, {"next", "OfNext"}, {"cache", "OfCache"}, {"args", "OfArgs"},
 }
 
-// spaces are the short names of operands that are a space and no more.
+// spaces are the short names of operands that consist only of a space.
 var spaces = []struct {
 	name  string
 	space plan.Space
@@ -38,7 +38,7 @@ func shortNames(f *jen.File) {
 	f.Var().Defs(list...)
 }
 
-// operand prints an operand by the shortest name that says all of it.
+// operand prints an operand as the shortest expression.
 func operand(o plan.Operand) jen.Code {
 	call := func(name string, args ...int64) jen.Code {
 		var list []jen.Code

@@ -6,9 +6,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// fold is the inverse of plan.Expand: runs of dispatches, where whole layers that come
-// again are there once. It takes the run that saves most and folds what is before and
-// after it.
+// fold is the inverse of plan.Expand: it returns runs of dispatches, in which repeated layers are listed
+// once. It takes the run that saves most, and folds the dispatches before and after it.
 func fold(list []plan.Dispatch) []plan.Repeat {
 	at, length, times, more := longest(list)
 	if times == 0 {
@@ -21,12 +20,12 @@ func fold(list []plan.Dispatch) []plan.Repeat {
 	return append(append(fold(list[:at]), run), fold(list[at+times*length+more:])...)
 }
 
-// longest finds the run, beginning with a layer, whose repetitions are the most dispatches: length of
-// them from at on come so often, and the first of them once more. 0 times: nothing repeats.
+// longest finds the run that saves most dispatches. It begins with a layer, at dispatch at; its length
+// dispatches come times times, and then its first more dispatches once again. times 0: nothing repeats.
 func longest(list []plan.Dispatch) (at, length, times, more int) {
 	saved := 0
 	for l := 1; l <= len(list)/2; l++ {
-		same := 0 // dispatches from i on that come again l later
+		same := 0 // number of dispatches from i on that are repeated l later
 		for i := len(list) - l - 1; i >= 0; i-- {
 			if i+l+1 < len(list) && delta(list, i, l) != delta(list, i+1, l) {
 				same = 0
@@ -45,5 +44,5 @@ func longest(list []plan.Dispatch) (at, length, times, more int) {
 	return at, length, times, more
 }
 
-// delta is how many layers lie between a dispatch and the one l later.
+// delta returns how many layers lie between a dispatch and the one l later.
 func delta(list []plan.Dispatch, i, l int) int { return list[i+l].Layer - list[i].Layer }

@@ -1,9 +1,9 @@
 // Package golang prints the bundles of a spec as Go tables: data, no logic.
 //
-// All bundles of a spec are one package, whose tables they share where they are alike. Layers that
-// repeat are printed once (plan.Expand lists them). A bundle for GPUs that run PTX alone keeps no source in
-// the repository, only the hash that its PTX must bear (Bundle.SourceHash): mlagen ptx prints the
-// source again, and so do the tests that parse, run or compile it.
+// All bundles of a spec are one package, and share equal tables. Repeated layers are printed once;
+// plan.Expand repeats them. A bundle for GPUs that run only PTX has no Metal source in the repository, only
+// the hash that its PTX must contain (Bundle.SourceHash). mlagen ptx prints the source again, and so do tests
+// that parse, run or compile it.
 package golang
 
 import (
@@ -24,9 +24,9 @@ type File struct {
 	Data []byte
 }
 
-// Kept is what the tables have of a bundle: all of it, but for the source of one that Metal
-// devices do not run. PTX of that is made when it is wanted, and a program only compares
-// what the PTX was made from.
+// Kept returns the part of a bundle that its tables have: all of it, but without the Metal source if no Metal
+// device runs the bundle. A program needs only the hash of that source, to compare it with the one in the
+// PTX.
 func Kept(b *plan.Bundle) *plan.Bundle {
 	if b.Class != target.PTXClass {
 		return b
@@ -36,23 +36,23 @@ func Kept(b *plan.Bundle) *plan.Bundle {
 	return &kept
 }
 
-// SourceFile is the name of a bundle's Metal source, which lies beside the Go files and is
-// embedded, if it is kept. Bundles that differ in their activations alone share it, and so do
-// a model and its layer that predicts.
+// SourceFile returns the name of a bundle's Metal source, which lies beside the Go files and is embedded, if
+// it is kept. Bundles that differ only in their activations share it, and so do a model and its
+// multi-token-prediction layer.
 func SourceFile(b *plan.Bundle) string {
 	return stem(b) + b.Class + SourceSuffix
 }
 
-// stem is what the names of all bundles of b's spec begin with.
+// stem returns the common beginning of the names of all bundles of b's spec.
 func stem(b *plan.Bundle) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(b.Name, b.Class), ActSuffix(b))
 	return strings.TrimSuffix(name, strings.ToLower(nextN(b)))
 }
 
-// SourceSuffix ends the names of Metal sources.
+// SourceSuffix is the end of the names of Metal sources.
 const SourceSuffix = ".metal"
 
-// ActSuffix is what a bundle's name says of its activations.
+// ActSuffix returns the part of a bundle's name that stands for its activations; "" for f32.
 func ActSuffix(b *plan.Bundle) string {
 	if b.Activations == plan.ElemF32 {
 		return ""
@@ -60,31 +60,31 @@ func ActSuffix(b *plan.Bundle) string {
 	return b.Act()
 }
 
-// files are the Go files, with their tables.
+// files lists the Go files of a package, with their tables.
 var files = []struct {
 	name   string
 	tables []table
 }{
 	{"zmodel.go", []table{
-		{"Model", "model", "model is what a file must have to fit.", plain},
-		{"RopeFreqs", "ropeFreqs", "ropeFreqs are the angles per position, in radians.", plain},
+		{"Model", "model", "model has the dimensions that a model file must have.", plain},
+		{"RopeFreqs", "ropeFreqs", "ropeFreqs are the RoPE frequencies, in radians per position.", plain},
 	}},
 	{"zweights.go", []table{
-		{"Weights", "weights", "weights lists every tensor: role, GGUF name, shape, layers, the kernel that binds it, the types covered.", weights},
-		{"Profiles", "profiles", "profiles lists the quant profiles: per weight one type for all layers, or one per layer.", profiles},
-		{"Joined", "joined", "joined lists what the host makes the inputs of a layer that predicts of; models have none.", weights},
+		{"Weights", "weights", "weights lists every tensor: role, GGUF name, shape, layers, the kernel that reads it, and the types supported.", weights},
+		{"Profiles", "profiles", "profiles lists the quant profiles: for each weight one type for all layers, or one per layer.", profiles},
+		{"Joined", "joined", "joined lists the tensors with which the host computes the inputs of a multi-token prediction layer.", weights},
 	}},
 	{"zkernels.go", []table{
 		{"Kernels", "kernels", "kernels lists every fused kernel: slots, parts, and one variant per combination of types.", nil},
 	}},
 	{"zdispatch.go", []table{
-		{"Sequences", "sequences", "sequences are one row, then several at once: every dispatch in order, with the memory that it touches.", nil},
-		{"Pick", "picking", "picking picks tokens after rows by their logits.", sequence},
+		{"Sequences", "sequences", "sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.", nil},
+		{"Pick", "picking", "picking lists the dispatches that sample tokens from the logits of rows.", sequence},
 	}},
 }
 
-// Print returns the Go files of a package that holds the bundles of one spec, in a fixed
-// order. Tables that several bundles have alike are there once.
+// Print returns the Go files of a package with the bundles of one spec, in a fixed order. A table that
+// several bundles have is printed once.
 func Print(pkg string, bundles []*plan.Bundle, header string) ([]File, error) {
 	bundles = ordered(bundles)
 	for i, b := range bundles {
@@ -124,17 +124,17 @@ func Print(pkg string, bundles []*plan.Bundle, header string) ([]File, error) {
 	return out, nil
 }
 
-// printer prints some bundles.
+// printer prints the bundles of one spec.
 type printer struct {
 	bundles []*plan.Bundle
-	consts  [][]string          // per bundle, the constants of its kernels
-	vars    map[string][]string // by field of the bundle: per bundle, the variable that holds it
+	consts  [][]string          // for each bundle the constants of its kernels
+	vars    map[string][]string // for each field of a bundle, and each bundle, the variable with its value
 
 	docs, slots, types shared // of kernels
 }
 
-// share names the variable of a table for each bundle: that of an earlier bundle whose
-// table is the same, or one of its own.
+// share returns the variable of a table for each bundle: the variable of an earlier bundle with an equal
+// table, or one of its own.
 func (p *printer) share(t table) []string {
 	var vars []string
 	for i, b := range p.bundles {
@@ -154,7 +154,7 @@ func (p *printer) share(t table) []string {
 	return vars
 }
 
-// table prints a table of all bundles, each variable once.
+// table prints a table for all bundles, each variable once.
 func (p *printer) table(f *jen.File, t table) {
 	done := map[string]bool{}
 	for i, b := range p.bundles {
@@ -181,7 +181,7 @@ func (p *printer) table(f *jen.File, t table) {
 	}
 }
 
-// model prints the bundles themselves; their tables are variables.
+// model prints the bundles, whose tables are variables.
 func (p *printer) model(f *jen.File, pkg string) {
 	f.PackageComment(fmt.Sprintf("Package %s holds the compiled bundles of one model: data for the runtime to replay.", pkg))
 	var list []jen.Code

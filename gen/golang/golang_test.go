@@ -168,7 +168,8 @@ func TestPrint(t *testing.T) {
 	}
 }
 
-// TestAlike: what kernels have alike is there once, what only one has in its place.
+// TestAlike checks that a value which several kernels share is printed once, and a value of one kernel in its
+// place.
 func TestAlike(t *testing.T) {
 	kernel := func(name, doc string, types ...quant.Type) plan.Kernel {
 		k := plan.Kernel{Name: name, Doc: doc, Slots: []plan.Slot{{Name: "w"}}, Parts: []plan.Part{&plan.StoreKV{}}}
@@ -204,8 +205,8 @@ func TestAlike(t *testing.T) {
 	}
 }
 
-// TestKept: what no Metal device runs is kept by the hash of its source, and needs no package
-// that embeds.
+// TestKept checks that a bundle which no Metal device runs keeps only the hash of its source, and needs no
+// package that embeds the source.
 func TestKept(t *testing.T) {
 	for class, kept := range map[string]bool{"": true, plan.ClassApple: true, plan.ClassNVIDIA: false} {
 		b := &plan.Bundle{Name: "small" + class, Class: class, Source: "kernel void f();\n"}
@@ -226,7 +227,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestShared: what bundles have alike is printed once.
+// TestShared checks that a table which several bundles share is printed once.
 func TestShared(t *testing.T) {
 	b := &plan.Bundle{Name: "small", Weights: []plan.Weight{{Role: "norm"}}, Kernels: []plan.Kernel{{Name: "lm_head"}}, Sequences: []plan.Sequence{{Width: 1, Dispatches: []plan.Dispatch{{}}}}}
 	other := *b

@@ -16,7 +16,7 @@ const (
 	quantPath = "mla/runtime/quant"
 )
 
-// enums names the constants of the plan's enumerations by value.
+// enums has the names of the constants of package plan's enumerations, by value.
 var enums = map[reflect.Type][]string{
 	reflect.TypeFor[plan.Elem]():  {"ElemF32", "ElemF16", "ElemAct", "ElemTyped", "ElemRoute", "ElemRow", "ElemArgs", "ElemU32", "ElemCounter", "ElemPick", "ElemAdjust"},
 	reflect.TypeFor[plan.Space](): {"SpaceWeight", "SpaceArena", "SpaceKV", "SpaceRope", "SpaceRow", "SpaceTables", "SpaceLogits", "SpaceArgs", "SpaceCounters", "SpaceWanted", "SpacePick", "SpaceHeads", "SpaceState"},
@@ -25,8 +25,7 @@ var enums = map[reflect.Type][]string{
 // arena is each package's short name for plan.SpaceArena, which most slots have.
 const arena = "arena"
 
-// literal prints any value of the plan as a Go literal on one line; fields with
-// their zero value are left out.
+// literal prints any value of package plan as a Go literal on one line, without fields that are zero.
 func literal(v reflect.Value) *jen.Statement {
 	if v.CanInterface() && v.Interface() == plan.SpaceArena {
 		return jen.Id(arena)
@@ -53,14 +52,14 @@ func literal(v reflect.Value) *jen.Statement {
 	case reflect.String, reflect.Bool:
 		return jen.Lit(v.Interface())
 	}
-	panic(fmt.Sprintf("golang: no literal for %s", v.Type())) // a new plan type: a bug of this package
+	panic(fmt.Sprintf("golang: no literal for %s", v.Type())) // a new type in package plan: a bug of this package
 }
 
 func quantConst(t quant.Type) *jen.Statement {
 	return jen.Qual(quantPath, strings.ToUpper(t.String()))
 }
 
-// typeName is a type as it is written inside a composite literal.
+// typeName returns a type as it is written in a composite literal.
 func typeName(t reflect.Type) *jen.Statement {
 	switch {
 	case t.Kind() == reflect.Slice:
@@ -81,7 +80,7 @@ func fields(v reflect.Value) []jen.Code {
 	return list
 }
 
-// elements are a slice's entries; structs leave out their type, as gofmt -s does.
+// elements returns a slice's entries. Structs leave out their type, as gofmt -s does.
 func elements(v reflect.Value) []jen.Code {
 	var list []jen.Code
 	for i := 0; i < v.Len(); i++ {

@@ -8,21 +8,21 @@ import (
 	"mla/runtime/plan"
 )
 
-// ordered is the bundles of a spec in a fixed order: for any device first, and of one
-// class those with f32 activations.
+// ordered returns the bundles of a spec in a fixed order: by class of devices, any device first, then by
+// model and layer, then by activations.
 func ordered(bundles []*plan.Bundle) []*plan.Bundle {
 	return slices.SortedFunc(slices.Values(bundles), func(a, b *plan.Bundle) int {
 		return cmp.Or(cmp.Compare(a.Class, b.Class), cmp.Compare(a.Model.NextN, b.Model.NextN), cmp.Compare(a.Activations, b.Activations))
 	})
 }
 
-// suffix tells variables of bundles of one spec apart: F16 or NextNF16 with a class; "": f32
-// activations, for any device.
+// suffix tells the variables of bundles of one spec apart: the layer, activations and class, such as
+// NextNF16; "" for the model with f32 activations for any device.
 func suffix(b *plan.Bundle) string {
 	return nextN(b) + title(ActSuffix(b)) + title(b.Class)
 }
 
-// nextN is what names say of a layer that predicts.
+// nextN returns the part of names that stands for a multi-token-prediction layer.
 func nextN(b *plan.Bundle) string {
 	if b.Model.NextN > 0 {
 		return "NextN"
@@ -37,14 +37,14 @@ func title(word string) string {
 	return strings.ToUpper(word[:1]) + word[1:]
 }
 
-// kernelConsts names the indices of each bundle's kernels: q_a_kv_a is kQAKvA. Bundles
-// with the same kernels share the names.
+// kernelConsts returns the names of the indices of each bundle's kernels: kQAKvA for q_a_kv_a. Bundles with
+// the same kernels share the names.
 func kernelConsts(bundles []*plan.Bundle) [][]string {
 	var all [][]string
 	for i, b := range bundles {
 		same := slices.IndexFunc(bundles[:i], func(o *plan.Bundle) bool {
 			n := len(b.Kernels)
-			if n < len(o.Kernels) && o.Kernels[n].Class == "" { // kernels of classes come last, and b may lack them
+			if n < len(o.Kernels) && o.Kernels[n].Class == "" { // kernels for a kernel class come last, and b may lack them
 				return false
 			}
 			return n <= len(o.Kernels) && slices.EqualFunc(o.Kernels[:n], b.Kernels, func(x, y plan.Kernel) bool { return x.Name == y.Name })
@@ -54,7 +54,7 @@ func kernelConsts(bundles []*plan.Bundle) [][]string {
 			continue
 		}
 		own := ""
-		if i > 0 { // the first has the names without more
+		if i > 0 { // the first bundle's names have no suffix
 			own = suffix(b)
 		}
 		var names []string

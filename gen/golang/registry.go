@@ -7,13 +7,13 @@ import (
 	"github.com/dave/jennifer/jen"
 )
 
-// ReferenceFolder is where in the folder of a spec that only tests run the PTX of its bundles
-// lies, which programs for users are built without.
+// ReferenceFolder is the folder, in the package of a spec that only tests run, with the PTX of its bundles.
+// Programs for users are built without it.
 const ReferenceFolder = "reference"
 
-// Registry prints generated/zregistry.go, which lists the bundles of a build: those of
-// some packages below generated/. Those that only tests run are in zreference.go, which
-// programs for users are built without. Packages must be sorted.
+// Registry prints generated/zregistry.go, which lists the bundles of the packages in shipped, and
+// generated/zreference.go, which adds those in reference unless the build tag release is set. Packages are
+// below generated/, and must be sorted.
 func Registry(shipped, reference []string) ([]File, error) {
 	main, err := registry("zregistry.go", shipped, func(f *jen.File, all jen.Code) {
 		f.Comment("bundles lists every compiled model, by spec.")

@@ -10,12 +10,12 @@ import (
 	"mla/runtime/quant"
 )
 
-// What kernels of several widths or classes have alike is printed once, under the name of the
-// first kernel that has it: their descriptions, slots, and combinations of types.
+// Values that several kernels have are printed once, as a variable with the name of the first kernel that has
+// it: descriptions, slots, and combinations of types.
 
-// shared are the names of values that several kernels have.
+// shared has the names of values that several kernels have.
 type shared struct {
-	first map[string]string // by the value as it is printed: the constant of the first kernel that has it
+	first map[string]string // by printed value, the constant of the first kernel that has it
 	uses  map[string]int
 	done  map[string]bool
 }
@@ -31,7 +31,7 @@ func (s *shared) note(kernel string, value *jen.Statement) {
 	}
 }
 
-// name is the variable of a value; "": only one kernel has it.
+// name returns the variable of a value; "" if only one kernel has the value.
 func (s *shared) name(prefix string, value *jen.Statement) string {
 	text := value.GoString()
 	if s.uses[text] < 2 {
@@ -40,7 +40,7 @@ func (s *shared) name(prefix string, value *jen.Statement) string {
 	return prefix + strings.TrimPrefix(s.first[text], "k")
 }
 
-// value is a value, or the variable that holds it.
+// value returns the value, or the variable that has it.
 func (s *shared) value(prefix string, value *jen.Statement) jen.Code {
 	if name := s.name(prefix, value); name != "" {
 		return jen.Id(name)
@@ -48,13 +48,13 @@ func (s *shared) value(prefix string, value *jen.Statement) jen.Code {
 	return value
 }
 
-// kernelValues are the parts of a kernel that others may have alike.
+// kernelValues returns the printed values of a kernel that others may share.
 func kernelValues(k *plan.Kernel) (doc, slots, types *jen.Statement) {
 	return jen.Lit(k.Doc), jen.Index().Qual(planPath, "Slot").Add(rows(elements(reflect.ValueOf(k.Slots)))),
 		jen.Index().Index().Qual(quantPath, "Type").Add(rows(elements(reflect.ValueOf(combinations(k)))))
 }
 
-// combinations are the types of a kernel's variants.
+// combinations returns the types of each variant of a kernel.
 func combinations(k *plan.Kernel) [][]quant.Type {
 	var list [][]quant.Type
 	for _, v := range k.Variants {
@@ -63,7 +63,7 @@ func combinations(k *plan.Kernel) [][]quant.Type {
 	return list
 }
 
-// kernelsOf calls f for each kernel of each table of kernels, with its constant.
+// kernelsOf calls f for each kernel of each table of kernels, with the kernel's constant.
 func (p *printer) kernelsOf(f func(k *plan.Kernel, constant string)) {
 	done := map[string]bool{}
 	for i, b := range p.bundles {
@@ -76,7 +76,7 @@ func (p *printer) kernelsOf(f func(k *plan.Kernel, constant string)) {
 	}
 }
 
-// share notes what kernels have alike, and prints it.
+// shareKernels finds values that several kernels have, and prints their variables.
 func (p *printer) shareKernels(f *jen.File) {
 	p.kernelsOf(func(k *plan.Kernel, constant string) {
 		doc, slots, types := kernelValues(k)
@@ -92,20 +92,20 @@ func (p *printer) shareKernels(f *jen.File) {
 		types = p.types.define(types, "types", combined)
 	})
 	if len(docs) > 0 {
-		f.Comment("What several kernels do.")
+		f.Comment("Descriptions that several kernels share.")
 		f.Const().Defs(docs...)
 	}
 	if len(types) > 0 {
-		f.Comment("The combinations of types that several kernels have.")
+		f.Comment("Variants by types that several kernels share.")
 		f.Var().Defs(types...)
 	}
 	if len(slots) > 0 {
-		f.Comment("The slots of several kernels.")
+		f.Comment("Slots that several kernels share.")
 		f.Var().Defs(slots...)
 	}
 }
 
-// define adds the definition of a value that several kernels have, once.
+// define appends the definition of a value that several kernels have, unless it is already defined.
 func (s *shared) define(list []jen.Code, prefix string, value *jen.Statement) []jen.Code {
 	name := s.name(prefix, value)
 	if name == "" || s.done[name] {

@@ -8,13 +8,13 @@ import (
 	"mla/runtime/plan"
 )
 
-// table is a part of a bundle that bundles of one spec may have alike.
+// table is a part of a bundle that several bundles of one spec may share.
 type table struct {
-	field    string // of plan.Bundle
-	variable string // that holds it; with a suffix where bundles differ
+	field    string // field of plan.Bundle
+	variable string // name of the variable, with a suffix if bundles differ
 	comment  string
-	// print gives the value; consts are the names of the bundle's kernels. nil: of Kernels and
-	// Batches, of which the printer prints once what there is several times.
+	// print returns the value; consts are the names of the bundle's kernels. It is nil for Kernels and
+	// Sequences, whose common values the printer prints once.
 	print func(value reflect.Value, consts []string) jen.Code
 }
 
@@ -74,8 +74,8 @@ func (p *printer) kernel(k *plan.Kernel, consts []string) jen.Code {
 	return rows(append(fields, jen.Id("Variants").Op(":").Qual(planPath, "Variants").Call(jen.Lit(k.Name), p.types.value("types", types))))
 }
 
-// sequences prints the sequences of a bundle: sequences that an earlier bundle has
-// too by that one's name, as classes of devices may differ in some of them alone.
+// sequences prints the sequences of a bundle. A sequence that an earlier bundle has is printed as a reference
+// to that one, because bundles of several classes often differ only in some sequences.
 func (p *printer) sequences(bundle int) jen.Code {
 	var list []jen.Code
 	for _, q := range p.bundles[bundle].Sequences {
@@ -99,8 +99,8 @@ func (p *printer) sequences(bundle int) jen.Code {
 	return jen.Index().Qual(planPath, "Sequence").Add(rows(list))
 }
 
-// earlier is a sequence as an entry of the variable of a bundle before, whose kernels may come
-// earlier or later; nil: none has it.
+// earlier returns an expression for a sequence that an earlier bundle has, with the same kernels at other
+// indices; nil if none has it.
 func (p *printer) earlier(bundle int, q *plan.Sequence) jen.Code {
 	vars := p.vars["Sequences"]
 	for i, b := range p.bundles[:bundle] {
@@ -124,7 +124,7 @@ func (p *printer) earlier(bundle int, q *plan.Sequence) jen.Code {
 	return nil
 }
 
-// sequence prints dispatches, those of layers that repeat once.
+// sequence prints dispatches, with those of repeated layers once.
 func sequence(v reflect.Value, consts []string) jen.Code {
 	list := v.Interface().([]plan.Dispatch)
 	runs := fold(list)

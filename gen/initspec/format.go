@@ -20,11 +20,10 @@ func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(w, format+"\n", args...)
 }
 
-// format writes a spec in the order and style of those in the folder specs;
-// source is the name of the file that it was made from. Without activations, the
-// key is left out.
+// format writes a spec in the order and style of those in folder specs. source is the name of the file that
+// it was made from. Without activations the key is left out.
 func format(s *spec.Spec, source string, activations []string) ([]byte, error) {
-	title, err := json.Marshal(s.Model.Title) // a JSON string is a YAML string
+	title, err := json.Marshal(s.Model.Title) // every JSON string is a YAML string
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +72,7 @@ func (w *writer) model(m *spec.Model, title string) {
 	}
 }
 
-// parameters writes the fields of a *spec.Dims or *spec.MoE.
+// parameters writes the fields of a struct with tags of package hparams.
 func (w *writer) parameters(of any) {
 	for _, p := range hparams.Parameters(of) {
 		text := ""
@@ -145,8 +144,8 @@ func (w *writer) types(s *spec.Spec, types []spec.RoleTypes) {
 	}
 }
 
-// shortest undoes the rounding to float32 of files: it returns the number with
-// the shortest decimal that rounds to the same float32.
+// shortest undoes the rounding to float32 in files: it returns the number with the shortest decimal that
+// rounds to the same float32.
 func shortest(x float64) float64 {
 	y, err := strconv.ParseFloat(strconv.FormatFloat(x, 'g', -1, 32), 64)
 	if err != nil {
@@ -155,8 +154,8 @@ func shortest(x float64) float64 {
 	return y
 }
 
-// number writes the shortest decimal that rounds to x as a float32, the type
-// that files store: 1.8 and not 1.7999999523162842.
+// number returns the shortest decimal that rounds to x as a float32, which is the type in files: 1.8 and not
+// 1.7999999523162842.
 func number(x float64) string {
 	if x >= 1 && x < 1e15 {
 		return strconv.FormatFloat(x, 'f', -1, 32)

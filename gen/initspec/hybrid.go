@@ -7,7 +7,7 @@ import (
 	"mla/runtime/gguf/hparams"
 )
 
-// hybrid writes what only hybrid models have: the rest of the experts, and the section linear_attn_config.
+// hybrid writes the keys that only hybrid models have: the rest of moe, and the section linear_attn_config.
 func (w *writer) hybrid(h *hparams.Hybrid) {
 	if n := h.SharedIntermediateSize; n > 0 {
 		w.line("  moe_shared_expert_intermediate_size: %d", n)

@@ -10,7 +10,8 @@ import (
 	"mla/runtime/gguf"
 )
 
-// TestHybrids: the spec of a hybrid model says what its file says, and the stock quantiser's types are known.
+// TestHybrids checks that the spec of a hybrid model agrees with its file, and that the stock types are
+// recognised.
 func TestHybrids(t *testing.T) {
 	for name, profile := range map[string]string{"bailingmoe3-mini-Q4_K_M": "q4_k_m", "kimi-linear-mini-Q4_0": "q4_0", "bailingmoe3-mini-Q4_0": "q4_0"} {
 		f, err := gguf.Open("../../testdata/hybrid/" + name + ".gguf")
@@ -56,8 +57,9 @@ func TestHybrids(t *testing.T) {
 	}
 }
 
-// TestHybridNextN: a file without the block of its layer that predicts, or with one of linear attention, is compiled
-// without; what is missing of the block is named. The block has a limit of its own.
+// TestHybridNextN checks that a file without a multi-token prediction block, or with one of linear attention,
+// is compiled without the block, and that the tensors missing from a block are named. The block has a limit
+// of its own.
 func TestHybridNextN(t *testing.T) {
 	without := func(name string) func([]gguf.KV, []gguf.TensorInfo) ([]gguf.KV, []gguf.TensorInfo) {
 		return func(meta []gguf.KV, tensors []gguf.TensorInfo) ([]gguf.KV, []gguf.TensorInfo) {
@@ -92,9 +94,9 @@ func TestHybridNextN(t *testing.T) {
 		} else if s, failed := spec.Parse("x.yaml", text); err != nil || failed != nil {
 			t.Error(err, failed)
 		} else if s.Model.NumNextNPredictLayers != tt.layers || !slices.Equal(s.Hybrid.Limits, tt.limits) {
-			t.Errorf("%d layers that predict, limits %v; expected %d and %v", s.Model.NumNextNPredictLayers, s.Hybrid.Limits, tt.layers, tt.limits)
+			t.Errorf("%d multi-token prediction layers, limits %v; expected %d and %v", s.Model.NumNextNPredictLayers, s.Hybrid.Limits, tt.layers, tt.limits)
 		} else if layer := s.NextNLayer(); tt.layers > 0 && layer.Hybrid.Limit(0, false) != tt.limits[4] {
-			t.Errorf("the layer that predicts has limits %v", layer.Hybrid.Limits)
+			t.Errorf("the multi-token prediction layer has limits %v", layer.Hybrid.Limits)
 		}
 		if err := f.Close(); err != nil {
 			t.Error(err)

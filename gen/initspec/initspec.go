@@ -1,5 +1,5 @@
-// Package initspec writes a spec from the header of a GGUF file: the
-// dimensions, and the quant types that its tensors really have.
+// Package initspec writes a spec from the header of a GGUF file: the dimensions, and the quant types of its
+// tensors.
 package initspec
 
 import (
@@ -19,9 +19,9 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// Write makes a spec for an open model file and stores it at out. It does not
-// replace an existing spec unless force is set. The spec asks for a bundle for each
-// of activations, which are different ones of spec.Activations; none: for the default.
+// Write makes a spec for an open model file and writes it to out. It replaces an existing file only if force
+// is set. The spec asks for a bundle for each of activations, which must be different names in
+// spec.Activations; without activations it asks for the default.
 func Write(f *gguf.File, out string, force bool, activations ...string) error {
 	if _, err := os.Lstat(out); err == nil && !force {
 		return fmt.Errorf("%s exists; -f overwrites it", out)
@@ -35,8 +35,8 @@ func Write(f *gguf.File, out string, force bool, activations ...string) error {
 	return atomicfile.Write(out, append(schemaLine(out), text...))
 }
 
-// schemaLine tells editors where the schema of specs is, if it is in the folder that the
-// spec goes to or in the one above, as in the project; else they are told nothing.
+// schemaLine returns a comment that tells editors where the schema of specs is, if it is in the folder of out
+// or in its parent; else nothing.
 func schemaLine(out string) []byte {
 	for _, path := range []string{"mla.schema.json", "../mla.schema.json"} {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(out), path)); err == nil {
@@ -46,9 +46,8 @@ func schemaLine(out string) []byte {
 	return nil
 }
 
-// Generate returns the text of a spec for an open deepseek2 file, which
-// spec.Parse accepts. out is the name it will have, activations are as in Write. A
-// model that no spec can describe gives an error that names the key or the tensor.
+// Generate returns the text of a spec for an open model file. out is the name that the spec will have;
+// activations are as in Write. If no spec can describe the model, the error names the key or the tensor.
 func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	h, err := gguf.ReadHParams(f)
 	if err != nil {
@@ -74,7 +73,7 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	if s.Hybrid != nil {
 		s.Tuning.Attention.Simdgroups = max(s.Tuning.Attention.Simdgroups, target.For("").HybridSimdgroups(s.Model.NumAttentionHeads))
 	}
-	legacy := h.LegacyKVB && !gguf.ArchitectureOf(h.Architecture).Dense // where it goes without saying
+	legacy := h.LegacyKVB && !gguf.ArchitectureOf(h.Architecture).Dense // for dense architectures it need not be said
 	q, err := profile(f, s, legacy)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Path, err)
@@ -90,7 +89,7 @@ func Generate(f *gguf.File, out string, activations ...string) ([]byte, error) {
 	return text, parsed(f, &h, out, text)
 }
 
-// parsed checks the text of a spec that was made from a file.
+// parsed returns an error if spec.Parse rejects the text of a spec that was made from a file.
 func parsed(f *gguf.File, h *gguf.HParams, out string, text []byte) error {
 	if _, err := spec.Parse(out, text); err != nil {
 		return fmt.Errorf("%s: %w", f.Path, inFile(f, h, err))
@@ -98,7 +97,8 @@ func parsed(f *gguf.File, h *gguf.HParams, out string, text []byte) error {
 	return nil
 }
 
-// predicts says whether a file that has the key has the layer as well, with the attention that such layers have.
+// predicts reports whether a file that announces a multi-token-prediction layer has its tensors, with the
+// attention that such layers have.
 func predicts(f *gguf.File, s *spec.Spec) bool {
 	if !s.Predicts() {
 		return false
@@ -111,8 +111,8 @@ func predicts(f *gguf.File, s *spec.Spec) bool {
 	return true
 }
 
-// Name is what the spec of a model file is called by itself, without an extension: letters
-// and digits of the file's name, of which a bundle's name can be made.
+// Name returns the default name of the spec for a model file, without extension: the letters and digits of
+// the file's name, so that a bundle's name can be made of it.
 func Name(model string) string {
 	words := strings.FieldsFunc(strings.ToLower(filepath.Base(gguf.Stem(model))), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
@@ -124,7 +124,7 @@ func Name(model string) string {
 	return name
 }
 
-// tokenizer is the spec's name for what splits text.
+// tokenizer returns the spec's name for a file's tokenizer.
 func tokenizer(h *gguf.HParams) (string, error) {
 	if h.TokenizerModel == "llama" {
 		return spec.SentencePiece, nil
@@ -132,7 +132,7 @@ func tokenizer(h *gguf.HParams) (string, error) {
 	return gguf.PreTokenizer(h.TokenizerPre)
 }
 
-// fromHParams fills in what the metadata says.
+// fromHParams returns a spec with the values of the metadata.
 func fromHParams(h *gguf.HParams) (*spec.Spec, error) {
 	tokenizer, err := tokenizer(h)
 	if err != nil {
@@ -152,8 +152,8 @@ func fromHParams(h *gguf.HParams) (*spec.Spec, error) {
 	return s, nil
 }
 
-// marks tell the known chat templates apart: a template is the first of which
-// it holds all marks.
+// marks has the strings that identify the known chat templates: a template is the first one whose strings it
+// contains.
 var marks = []struct {
 	name, tokenizer string
 	all             []string
@@ -163,7 +163,8 @@ var marks = []struct {
 	{"youtu", "youtu", nil}, // the only model with this tokenizer
 }
 
-// chatTemplate recognises the template of a file, which is "jinja" if unknown.
+// chatTemplate returns the name of the template of a file: "jinja" if it is unknown, "none" if the file has
+// none.
 func chatTemplate(f *gguf.File, tokenizer string) (string, error) {
 	text, ok, err := f.String("tokenizer.chat_template")
 	if err != nil {
@@ -181,7 +182,7 @@ func chatTemplate(f *gguf.File, tokenizer string) (string, error) {
 	return "jinja", nil
 }
 
-// title is the model's name for people, on one line.
+// title returns the model's name for people, on one line.
 func title(f *gguf.File) string {
 	name, _, err := f.String("general.name")
 	if err != nil || strings.TrimSpace(name) == "" {
@@ -195,7 +196,7 @@ func stem(path string) string {
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// oneLine makes text fit for a string or a comment of a spec.
+// oneLine makes text fit for a string or comment in a spec.
 func oneLine(text string) string {
 	const longest = 100
 	clean := strings.Map(func(r rune) rune {

@@ -68,8 +68,8 @@ func types(t *testing.T, s *spec.Spec, q spec.Quant) [][]quant.Type {
 	return list
 }
 
-// TestReferences holds that the specs made from the reference files have the
-// dimensions of those that were written by hand, and types that they cover.
+// TestReferences checks that specs generated from the reference files have the same dimensions as the
+// hand-written specs, and only types that those cover.
 func TestReferences(t *testing.T) {
 	for _, c := range references {
 		got := generate(t, reference+c.file+".gguf")

@@ -11,7 +11,7 @@ import (
 	"mla/runtime/gguf/hparams"
 )
 
-// beside are the names of a spec for what no key of a file has by itself.
+// beside has keys of files for names of a spec that have no key in package hparams.
 var beside = map[string]string{
 	"num_hidden_layers":                "block_count",
 	"num_nextn_predict_layers":         "nextn_predict_layers",
@@ -25,8 +25,8 @@ var beside = map[string]string{
 
 var specName = regexp.MustCompile(`\b(?:(?:model|moe|rope|rope\.scaling)\.)?([a-z]+(?:_[a-z]+)*)\b`)
 
-// inFile says a spec's mistakes in the words of the file that the spec was made from: its
-// keys and tensors. Nobody sees that spec.
+// inFile translates the mistakes of a spec into the terms of the file that it was made from: keys and
+// tensors. The user of the file has never seen the spec.
 func inFile(f *gguf.File, h *gguf.HParams, err error) error {
 	var list spec.ErrorList
 	if !errors.As(err, &list) {

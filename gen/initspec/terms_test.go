@@ -9,7 +9,8 @@ import (
 	"mla/runtime/gguf"
 )
 
-// TestTerms: what kernels cannot be compiled for is said in the words of the file.
+// TestTerms checks that messages about models for which no kernels can be compiled use the metadata keys of
+// the file.
 func TestTerms(t *testing.T) {
 	for _, c := range []struct {
 		edit func(meta []gguf.KV, tensors []gguf.TensorInfo) ([]gguf.KV, []gguf.TensorInfo)

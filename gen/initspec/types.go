@@ -12,8 +12,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// profile describes the quant types of a file: by the name of a stock mix when
-// all are as there, else role by role.
+// profile describes the quant types of a file: by the name of a stock mix if all types are those of the mix,
+// else role by role.
 func profile(f *gguf.File, s *spec.Spec, legacy bool) (spec.Quant, error) {
 	models := []*spec.Spec{s}
 	if s.Model.NumNextNPredictLayers > 0 {
@@ -37,7 +37,7 @@ func profile(f *gguf.File, s *spec.Spec, legacy bool) (spec.Quant, error) {
 	return q, nil
 }
 
-// stored is the weights that a file holds of a model, or of its layer that predicts.
+// stored has the weights of a file that belong to a model or to its multi-token-prediction layer.
 type stored struct {
 	spec  *spec.Spec
 	rows  []weights.Row
@@ -57,7 +57,7 @@ func storedIn(f *gguf.File, s *spec.Spec, legacy bool) (have stored, err error) 
 	return have, err
 }
 
-// roles are the types of all weights that quantisers change.
+// roles returns the types of all weights that quantisers may change.
 func (s *stored) roles() (list []spec.RoleTypes) {
 	for i, row := range s.rows {
 		if !row.F32 {
@@ -67,8 +67,8 @@ func (s *stored) roles() (list []spec.RoleTypes) {
 	return list
 }
 
-// stock looks for a stock mix with exactly these types, and among several for
-// the one that general.file_type names.
+// stock looks for stock mixes with exactly these types. If there are several, it prefers the one that
+// general.file_type names.
 func stock(f *gguf.File, all []stored, legacy bool) (found spec.Quant, ok bool, err error) {
 	want, _, err := f.Uint("general.file_type")
 	if err != nil {
@@ -109,8 +109,7 @@ func stock(f *gguf.File, all []stored, legacy bool) (found spec.Quant, ok bool, 
 	return found, ok, nil
 }
 
-// fileTypes reads the types of one weight in all its layers and checks its
-// shape on the way.
+// fileTypes returns the types of one weight in all its layers, and checks its shape.
 func fileTypes(f *gguf.File, s *spec.Spec, row *weights.Row) ([]quant.Type, error) {
 	var types []quant.Type
 	for l := range row.Layers() {
@@ -136,8 +135,9 @@ func fileTypes(f *gguf.File, s *spec.Spec, row *weights.Row) ([]quant.Type, erro
 	return types, nil
 }
 
-// tensor finds a weight in layer row.First+l. Some files have the experts' gate
-// and up projections in one tensor, or what linear attention makes queries, keys and values of, whose type is that of all.
+// tensor finds a weight in the l-th layer that has it. It also returns the row that the tensor holds. Some
+// files have the experts' gate and up projections in one tensor, or the queries, keys and values of linear
+// attention; these weights all have its type.
 func tensor(f *gguf.File, s *spec.Spec, row *weights.Row, l int) (*gguf.Tensor, *weights.Row, error) {
 	if t, ok := f.Tensor(row.Name(l)); ok && len(t.Dims) > 0 {
 		return t, row, nil
@@ -162,7 +162,7 @@ func tensor(f *gguf.File, s *spec.Spec, row *weights.Row, l int) (*gguf.Tensor, 
 	return nil, nil, fmt.Errorf("tensor %q is missing", row.Name(l))
 }
 
-// profileName makes the name of a profile from that of the file.
+// profileName makes the name of a profile from the name of the file.
 func profileName(path string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -177,9 +177,9 @@ func profileName(path string) string {
 	return name
 }
 
-// unexpectedTensors refuses a tensor that no weight of the model is made of: computing without
-// it would give other numbers than the file's author meant. Blocks after the last layer
-// are multi-token prediction.
+// unexpectedTensors refuses a tensor that the model here does not use, because without it the result may
+// differ from what the author of the file meant. Blocks after the last layer belong to multi-token prediction
+// and are allowed.
 func unexpectedTensors(f *gguf.File, s *spec.Spec) error {
 	known := map[string]bool{}
 	for _, name := range gguf.ArchitectureOf(s.Architecture).Besides {

@@ -9,7 +9,8 @@ import (
 	"mla/runtime/plan/formula"
 )
 
-// rope rotates the last dims of each head, pair (2i, 2i+1), or (i, i+n/2), by angle pos·f_i.
+// rope rotates the last qk_rope_head_dim elements of each head by angle pos·f_i, in pairs (2i, 2i+1), or with
+// Halves (i, i+n/2).
 func rope(m *Machine, op *ir.Op) {
 	out := m.out(op, 0)
 	dims := m.p.Spec.Model.QKRopeHeadDim
@@ -24,7 +25,8 @@ func rope(m *Machine, op *ir.Op) {
 	}
 }
 
-// ropeFormula is the definition: plain RoPE, or YaRN as GGUF's deepseek2 has it.
+// ropeFormula returns the definition of the frequencies: plain RoPE, or YaRN in the form that llama.cpp has
+// for deepseek2.
 func ropeFormula(s *spec.Spec) (freqs []float64, mag float64) {
 	n, base, y := s.Model.QKRopeHeadDim, s.Rope.Theta, s.Rope.Scaling
 	mag = 1
@@ -47,7 +49,7 @@ func ropeFormula(s *spec.Spec) (freqs []float64, mag float64) {
 	return freqs, mag
 }
 
-// yarnMagnitude is attn_factor · g(mscale) / g(mscale_all_dim) with g(m) = 0.1 m ln factor + 1;
+// yarnMagnitude returns attn_factor · g(mscale) / g(mscale_all_dim) with g(m) = 0.1 m ln factor + 1;
 // without mscale_all_dim, attn_factor · g(1).
 func yarnMagnitude(y *spec.Yarn, arch gguf.Architecture) float64 {
 	if y.Factor <= 1 {
@@ -63,7 +65,7 @@ func yarnMagnitude(y *spec.Yarn, arch gguf.Architecture) float64 {
 	return y.AttnFactor
 }
 
-// kqScale is the attention's scale where no pass has baked it.
+// kqScale returns the scale of attention, computed here if the pass bake_rope has not set it.
 func kqScale(m *Machine, op *ir.Op) float64 {
 	if op.Scale != 0 {
 		return op.Scale
@@ -77,7 +79,7 @@ func kqScale(m *Machine, op *ir.Op) float64 {
 	return scale
 }
 
-// temperature is the factor on the scores of the query at this position.
+// temperature returns the factor on the scores of the query at this position.
 func temperature(m *Machine, op *ir.Op) float64 {
 	t := op.Temperature
 	if t.Scale == 0 {
@@ -92,7 +94,7 @@ func storeKV(m *Machine, op *ir.Op) {
 	m.caches[l] = append(m.caches[l][:m.pos], row)
 }
 
-// expand makes the keys or values of every cached row: [pos][head][dims].
+// expand makes the keys or values of every cached row: [position][head][dims].
 func expand(m *Machine, op *ir.Op) {
 	var all []float64
 	for _, cached := range m.caches[op.Out[0].Layer] {
@@ -127,7 +129,7 @@ func attention(m *Machine, op *ir.Op) {
 	}
 }
 
-// latentScores are the scaled scores of head h against cache rows [lo, hi).
+// latentScores returns the scaled scores of head h for cache rows [lo, hi).
 func latentScores(m *Machine, op *ir.Op, h, lo, hi int) []float64 {
 	abs, pe := m.in(op, 0, h), m.in(op, 1, h)
 	var s []float64
@@ -146,7 +148,7 @@ func latentAttention(m *Machine, op *ir.Op) {
 	}
 }
 
-// attendSplit leaves per split and head l = Σ e^(s_j-m), m and Σ e^(s_j-m)·lat_j / l.
+// attendSplit computes for each split and head m = max s_j, l = Σ e^(s_j-m), and Σ e^(s_j-m)·lat_j / l.
 func attendSplit(m *Machine, op *ir.Op) {
 	out, ml := m.out(op, 0), m.out(op, 1)
 	c, n := op.In[0].Len, m.pos+1

@@ -61,7 +61,7 @@ func groupExperts(m *Machine, op *ir.Op) {
 	starts[g.Experts] = float64(n)
 }
 
-// grouped is the row's selection as the lists of groupExperts have it.
+// grouped returns the row's selection, read from the lists of groupExperts.
 func grouped(m *Machine, op *ir.Op) []float64 {
 	starts, members := m.values[op.In[1].V], m.values[op.In[2].V]
 	experts := make([]float64, 2*op.K)

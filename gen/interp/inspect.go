@@ -2,9 +2,9 @@ package interp
 
 import "mla/gen/ir"
 
-// Value is what a row of the last replay computed for an activation. Routing holds the
-// experts' indices, then their weights.
+// Value returns what a row of the last replay computed for an activation. A Routing has the experts' indices,
+// then their weights.
 func (m *Machine) Value(row int, v *ir.Value) []float64 { return m.rows[row].values[v] }
 
-// Cache holds the rows of a layer's latent cache of a session, one per position so far.
+// Cache returns the rows of a layer's latent cache in a session, one per position.
 func (m *Machine) Cache(session, layer int) [][]float64 { return m.sessions[session].caches[layer] }

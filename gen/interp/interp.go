@@ -1,6 +1,5 @@
-// Package interp runs an ir.Program op by op in plain Go, before and after any
-// pass. It is slow, uses float64 inside every op, and shares no code with the
-// passes, so that it can tell whether they kept a program's meaning.
+// Package interp runs an ir.Program op by op in plain Go, before or after any pass. It is slow, computes in
+// float64, and shares no code with the passes. So tests can compare the results before and after a pass.
 package interp
 
 import (
@@ -12,22 +11,22 @@ import (
 	"mla/gen/weights"
 )
 
-// Weights gives a tensor's elements as [batch][rows][cols].
+// Weights returns a tensor's elements as [batch][rows][cols].
 type Weights interface {
 	Tensor(role string, layer int) []float32
 }
 
-// Machine runs a program, some rows at a time.
+// Machine runs a program for some rows at a time.
 type Machine struct {
 	p        *ir.Program
 	w        Weights
 	uses     *ir.Uses
 	sessions map[int]*session
-	rows     []*row // of the last replay
-	*row            // whose formula is computed
+	rows     []*row // rows of the last replay
+	*row            // the row for which an op is computed
 }
 
-// session is what stays of a session's rows.
+// session is the state that a session keeps between replays.
 type session struct {
 	length int
 	caches map[int][][]float64 // layer -> cache rows
@@ -37,20 +36,20 @@ type session struct {
 // row is the state of one row while the program runs.
 type row struct {
 	*session
-	index  int // among the rows of the replay
+	index  int // number in the replay
 	pos    int
 	token  int
 	values map[*ir.Value][]float64
 }
 
-// Row is a token that comes next in a session. Input is that of a program that begins with
-// one.
+// Row is the next token of a session. Input is the input of a program that begins with one instead of an
+// embedding.
 type Row struct {
 	Token, Session int
 	Input          []float64
 }
 
-// Hidden is the hidden state of a row of the last replay, of a program that leaves it.
+// Hidden returns the hidden state of a row of the last replay, if the program keeps it.
 func (m *Machine) Hidden(row int) []float64 { return m.rows[row].values[m.p.Hidden] }
 
 // New returns a machine whose sessions are empty.
@@ -67,8 +66,7 @@ func (m *Machine) Step(token int) ([]float64, error) {
 	return logits[0], nil
 }
 
-// Rows runs rows, every op for all of them before the next op, and returns the logits of
-// each.
+// Rows runs rows, each op for all of them before the next op, and returns the logits of each row.
 func (m *Machine) Rows(rows []Row) ([][]float64, error) {
 	m.rows = nil
 	for _, r := range rows {
@@ -121,7 +119,7 @@ func (m *Machine) run(op *ir.Op) error {
 	return nil
 }
 
-// formulas has one function per kind.
+// formulas has the function of each kind.
 var formulas = map[ir.Kind]func(m *Machine, op *ir.Op){
 	ir.Embed: embed, ir.RMSNorm: rmsNorm, ir.MatVec: matVec, ir.Rope: rope, ir.StoreKV: storeKV,
 	ir.Expand: expand, ir.Attention: attention, ir.LatentAttn: latentAttention, ir.AttendSplit: attendSplit,
@@ -132,14 +130,14 @@ var formulas = map[ir.Kind]func(m *Machine, op *ir.Op){
 	ir.Sigmoid: sigmoid, ir.DeltaRule: deltaRule, ir.DeltaChunk: deltaChunk, ir.DeltaFold: deltaFold, ir.GatedNorm: gatedNorm, ir.GateHeads: gateHeads,
 }
 
-// in is entry b of an op's i-th input.
+// in returns entry b of an op's i-th input.
 func (m *Machine) in(op *ir.Op, i, b int) []float64 {
 	r := op.In[i]
 	start := r.Off + b*r.Stride
 	return m.values[r.V][start : start+r.Len]
 }
 
-// weight is entry b of an op's i-th weight, with its rows and columns.
+// weight returns entry b of an op's i-th weight, with its numbers of rows and columns.
 func (m *Machine) weight(op *ir.Op, i, b int) (w []float32, rows, cols int) {
 	v := op.W[i]
 	row := &m.p.Weights[v.Row]
@@ -151,7 +149,7 @@ func (m *Machine) weight(op *ir.Op, i, b int) (w []float32, rows, cols int) {
 	return w, row.Rows, row.Cols
 }
 
-// folded is the factor that a pass folded into an op's weight.
+// folded returns the factor that a pass folded into an op's weight; 1 if none did.
 func (m *Machine) folded(op *ir.Op) float64 {
 	if s := m.p.Weights[op.W[0].Row].Scale; s != 0 {
 		return s
@@ -159,7 +157,7 @@ func (m *Machine) folded(op *ir.Op) float64 {
 	return 1
 }
 
-// paired has the rotated rows of each head in pairs instead of halves.
+// paired returns a weight with the rotated rows of each head in pairs instead of halves.
 func paired(w []float32, row *weights.Row) []float32 {
 	out := slices.Clone(w)
 	for head := row.HeadRows; head <= row.Rows; head += row.HeadRows {
@@ -172,15 +170,15 @@ func paired(w []float32, row *weights.Row) []float32 {
 	return out
 }
 
-// out makes the output of an op.
+// out returns a new slice of zeros for an op's i-th output.
 func (m *Machine) out(op *ir.Op, i int) []float64 {
 	v := make([]float64, op.Out[i].Len)
 	m.values[op.Out[i]] = v
 	return v
 }
 
-// roundHalf rounds to the nearest half, ties to even. The values of a model
-// stay in the normal range; below it the spacing is 2^-24.
+// roundHalf rounds to the nearest half, ties to even. It does not handle overflow: the values of a model stay
+// in range. Subnormal halves are multiples of 2^-24.
 func roundHalf(x []float64) {
 	for i, v := range x {
 		_, exp := math.Frexp(v) // v = f·2^exp with f in [0.5, 1): 11 bits of f are kept

@@ -13,7 +13,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// table gives tensors by role, for every layer alike.
+// table returns tensors by role, the same ones for every layer.
 type table map[string][]float32
 
 func (t table) Tensor(role string, _ int) []float32 { return t[role] }
@@ -126,8 +126,8 @@ func TestGating(t *testing.T) {
 	b.check("normalised and scaled", weigh(0, 3), 0, 3, .5, 1.5)
 }
 
-// TestSplitsAreExact: attention in splits and their combine give what latent
-// attention gives at once, also when most splits are empty.
+// TestSplitsAreExact checks that attention in splits, followed by combine, gives the same result as latent
+// attention without splits, also if most splits are empty.
 func TestSplitsAreExact(t *testing.T) {
 	b := newBench(t, nil)
 	cache := b.m.p.NewValue("cache", 0, 4)

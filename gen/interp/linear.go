@@ -5,7 +5,7 @@ import (
 	"mla/runtime/plan/formula"
 )
 
-// state is what a session keeps of a value between tokens; it begins with zeros.
+// state returns what a session keeps of a value between tokens, at first zeros.
 func (m *Machine) state(v *ir.Value) []float64 {
 	if m.states[v] == nil {
 		m.states[v] = make([]float64, v.Len)
@@ -13,7 +13,7 @@ func (m *Machine) state(v *ir.Value) []float64 {
 	return m.states[v]
 }
 
-// convolve keeps of each channel the inputs of the last tokens, oldest first: [channel][taps-1].
+// convolve keeps the inputs of the last tokens of each channel as state, oldest first: [channel][taps-1].
 func convolve(m *Machine, op *ir.Op) {
 	x, out, window := m.in(op, 0, 0), m.out(op, 0), m.state(op.State)
 	w, _, taps := m.weight(op, 0, 0)
@@ -61,7 +61,7 @@ func decay(m *Machine, op *ir.Op, bound float64) {
 	}
 }
 
-// deltaRule keeps a matrix of each head: [head][key][value].
+// deltaRule keeps a matrix for each head as state: [head][key][value].
 func deltaRule(m *Machine, op *ir.Op) {
 	out, state := m.out(op, 0), m.state(op.State)
 	for h := range op.Heads {
@@ -71,7 +71,8 @@ func deltaRule(m *Machine, op *ir.Op) {
 	}
 }
 
-// deltaChunk is of chunks of one row: what rows of several have in the end does not depend on where chunks end.
+// deltaChunk computes chunks of one row. The results of the delta rule do not depend on how rows are split
+// into chunks.
 func deltaChunk(m *Machine, op *ir.Op) {
 	var out [][]float64
 	for i := range op.Out {

@@ -10,7 +10,7 @@ func embed(m *Machine, op *ir.Op) {
 	formula.AddTo(m.out(op, 0), w[m.token*cols:(m.token+1)*cols], factor(op))
 }
 
-// factor is an op's scale, where 0 means 1.
+// factor returns an op's scale, where 0 means 1.
 func factor(op *ir.Op) float64 {
 	if op.Scale == 0 {
 		return 1

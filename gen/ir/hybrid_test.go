@@ -9,7 +9,7 @@ import (
 	"mla/gen/spectest"
 )
 
-// TestVerifyLinear breaks the ops of linear attention in every way that Verify knows.
+// TestVerifyLinear breaks the ops of linear attention in every way that Verify checks.
 func TestVerifyLinear(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

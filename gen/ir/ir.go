@@ -1,8 +1,7 @@
-// Package ir is the compiler's program: what the rows of one replay compute, as a
-// list of launches. A row is one token of a session; the formulas are those of one row.
-// After lowering every launch holds one op, one op per formula; passes group ops into
-// fused parts and parts into launches. The ops inside keep their meaning, so any program
-// can be interpreted at any time.
+// Package ir is the compiler's intermediate representation: what one replay computes, as a list of launches.
+// A replay runs several rows; a row is one token of a session. Formulas and shapes are those of one row.
+// After lowering every launch has one op, and every op is one formula. Passes group ops into fused parts, and
+// parts into launches. Ops keep their meaning, so a program can be interpreted after any pass.
 package ir
 
 import (
@@ -13,33 +12,33 @@ import (
 	"mla/runtime/plan"
 )
 
-// Program computes some rows of a model. Every op is run for all rows before the next
-// op, so a row attends to what rows before it in the same session have stored.
+// Program computes some rows of a model. An op runs for all rows before the next op does, so a row attends to
+// the cache rows that earlier rows of its session have just stored.
 type Program struct {
-	Width    int // rows at most
+	Width    int // largest number of rows
 	Spec     *spec.Spec
 	Weights  []weights.Row
 	Launches []*Launch
 
-	// Filled by the pass bake_rope.
-	RopeFreqs  []float64 // radians per position of each rotated pair
+	// Set by the pass bake_rope.
+	RopeFreqs  []float64 // radians per position, one for each rotated pair
 	RopeMScale float64   // factor on cosines and sines
-	// Paired says that rotated rows of weights are in pairs, as Row.RotaryRows has them.
+	// Paired says that the rows of weights that Row.RotaryRows counts are reordered when loaded, from halves to pairs.
 	Paired bool
 
-	// Input is what the program begins with in place of an embedding: vectors that the host
-	// makes; nil: it has an embedding. Hidden is the residual stream after the last layer
-	// where it is kept after a replay, else nil.
+	// Input holds vectors made by the host, with which the program begins instead of an embedding; nil: it
+	// has an embedding. Hidden is the residual stream after the last layer if the host reads it after a
+	// replay, else nil.
 	Input, Hidden *Value
-	// Expanded is what all Heads of a program share, for those who look for memory used twice.
+	// Expanded stands for the memory that all values of class Heads share; hazards are looked for in it.
 	Expanded *Value
 
-	ArenaBytes   int64 // filled by the pass buffers
-	CounterBytes int64 // filled by the pass buffers
-	values       int   // how many values were made; the next ID
+	ArenaBytes   int64 // set by the pass buffers
+	CounterBytes int64 // set by the pass buffers
+	values       int   // number of values made so far; the next ID
 }
 
-// Launch becomes one dispatch: parts that run side by side.
+// Launch becomes one dispatch: parts that run side by side, each in its own threadgroups.
 type Launch struct {
 	Layer   int // -1 outside the layers
 	Barrier bool
@@ -47,22 +46,22 @@ type Launch struct {
 	Parts   []*Part
 }
 
-// Part is a chain of ops that one set of threadgroups runs without leaving the chip.
+// Part is a chain of ops that one set of threadgroups runs, passing results in registers and threadgroup memory.
 type Part struct {
 	Ops     []*Op
-	Tickets *Value // [1] of persistent threadgroups: says which of them takes what next; nil: none
+	Tickets *Value // [1] counter from which persistent threadgroups take their next work; nil: they are not persistent
 }
 
 // Op is one formula. Which fields it uses depends on Kind.
 type Op struct {
 	Kind Kind
-	Name string // what the op is in the model, e.g. "q_a"; unique within a layer
+	Name string // role in the model, e.g. "q_a"; unique within a layer
 	In   []Ref
 	W    []*Value // weights
 	Out  []*Value
 
 	Eps    float64 // the norms
-	Heads  int     // Rope, attention kinds, Expand, kinds of linear attention: heads
+	Heads  int     // number of heads: Rope, attention kinds, Expand, kinds of linear attention
 	Scale  float64 // DeltaRule, DeltaChunk, attention kinds: kq_scale; 0 until bake_rope. Embed, RMSNorm: factor on the result, Add: on the second input; 0: 1
 	Halves bool    // Rope: pairs are (i, i + n/2) instead of (2i, 2i + 1); not after fold_scales
 
@@ -73,59 +72,58 @@ type Op struct {
 	Splits     int  // AttendSplit, Combine
 	Tile       int  // AttendSplit, Combine
 	Least      int  // AttendSplit, Combine: see plan.Splits
-	PerCore    int  // AttendSplit, Combine: likewise
+	PerCore    int  // AttendSplit, Combine: see plan.Splits
 	K          int  // ExpertsMatVec, WeightedSum, gating kinds: experts per token
 	Group      int  // NormPartial: elements per partial sum
 
 	Limit float64 // SwiGLU: bound of silu(gate) from above, and of up on both sides; 0: none. BoundedDecay: the bound
-	State *Value  // Convolve, DeltaRule, DeltaFold: what stays of the session; else nil
+	State *Value  // Convolve, DeltaRule, DeltaFold: the session's state; else nil
 
-	Notes []string // what passes have decided about it, and why, for mlagen explain
+	Notes []string // decisions of passes with their reasons, for mlagen explain
 }
 
-// Note leaves a note about an op for people.
+// Note adds a note that mlagen explain prints for the op.
 func (op *Op) Note(format string, args ...any) {
 	op.Notes = append(op.Notes, fmt.Sprintf(format, args...))
 }
 
-// KVSplits is how AttendSplit and Combine cut the cache.
+// KVSplits returns how AttendSplit and Combine split the cache.
 func (o *Op) KVSplits() plan.Splits {
 	return plan.Splits{Count: o.Splits, Tile: o.Tile, Least: o.Least, PerCore: o.PerCore}
 }
 
-// Ref is a vector inside a value, or one per batch entry: entry b is elements
-// [Off+b*Stride, Off+b*Stride+Len).
+// Ref is a vector inside a value, or with a batch one vector per entry: entry b is elements [Off+b*Stride,
+// Off+b*Stride+Len).
 type Ref struct {
 	V                *Value
 	Off, Len, Stride int
 }
 
-// Class says what memory a value is.
+// Class says which memory a value is in.
 type Class uint8
 
 // The classes.
 const (
-	Act      Class = iota // made and used within one token
+	Act      Class = iota // arena: made and used within one replay
 	Weight                // a tensor of the file
 	Cache                 // latent rows of one layer, kept between tokens
-	Counters              // of persistent threadgroups: zero between dispatches
+	Counters              // counters of persistent threadgroups, zero between dispatches
 	Heads                 // expanded keys and values of the cached rows, of one layer at a time
-	State                 // of fixed size, one per session: what linear attention of one layer keeps between tokens
+	State                 // state of linear attention of one layer: fixed size, one per session, kept between tokens
 )
 
-// Elem is how a value is stored when it leaves a kernel.
+// Elem is the type of a value's elements in memory.
 type Elem uint8
 
 // The element types; Half is float32 unless the spec says activations: f16.
 const (
 	F32  Elem = iota
-	Half      // an activation that mat-vecs read, or that a combine makes such a one of
+	Half      // an activation that mat-vecs read, or splits that a combine makes such an activation of
 	Route
 	Index // uint32
 )
 
-// Value is one tensor of the program. Activations are in SSA form: exactly one
-// op writes each.
+// Value is one tensor of the program. Activations are in SSA form: exactly one op writes each of them.
 type Value struct {
 	ID      int
 	Name    string
@@ -133,16 +131,16 @@ type Value struct {
 	Layer   int
 	Len     int // elements; for a Dynamic value, elements per cached row
 	Elem    Elem
-	Dynamic bool // one entry per cached row; after absorb none is left, after expand_heads all are of class Heads
-	Output  bool // the program's result: the logits
-	Joint   bool // one for all rows; other activations are one per row
-	Kept    bool // stored even if only its own part reads it
+	Dynamic bool // one entry per cached row; absorb removes such values, expand_heads gives them class Heads
+	Output  bool // the logits, the program's result
+	Joint   bool // one vector for all rows; other activations have one per row
+	Kept    bool // stored in memory even if only its own part reads it
 
 	Row    int   // Weight: index into Program.Weights
-	Offset int64 // Act: place in the arena, in bytes; -1 before the pass buffers, and for what stays in its part
+	Offset int64 // Act: byte offset in the arena; -1 before the pass buffers, and for values that stay in their part
 }
 
-// Bytes is the size of an activation as stored, of all rows.
+// Bytes returns the size of an activation in memory, for all rows.
 func (p *Program) Bytes(v *Value) int64 {
 	size := int64(4)
 	switch v.Elem {
@@ -157,8 +155,8 @@ func (p *Program) Bytes(v *Value) int64 {
 	return size * int64(v.Len)
 }
 
-// Stride is the distance in elements between an activation's vectors of two rows; 0 where
-// there is but one.
+// Stride returns the distance in elements between the vectors of two rows of an activation; 0 if it has only
+// one vector.
 func (p *Program) Stride(v *Value) int {
 	switch {
 	case p.Width <= 1 || v.Joint || v.Class != Act:
@@ -169,23 +167,23 @@ func (p *Program) Stride(v *Value) int {
 	return plan.StrideOf(v.Len)
 }
 
-// All refers to the whole of v.
+// All returns a reference to the whole of v.
 func All(v *Value) Ref { return Ref{V: v, Len: v.Len, Stride: v.Len} }
 
-// Slice refers to n elements of v from off on.
+// Slice returns a reference to n elements of v from off on.
 func Slice(v *Value, off, n int) Ref { return Ref{V: v, Off: off, Len: n, Stride: n} }
 
-// Batched refers to one n-element vector per batch entry, stride apart.
+// Batched returns a reference to one n-element vector per batch entry, stride elements apart, the first at off.
 func Batched(v *Value, off, n, stride int) Ref { return Ref{V: v, Off: off, Len: n, Stride: stride} }
 
-// NewValue adds an activation.
+// NewValue returns a new activation with n elements of type F32.
 func (p *Program) NewValue(name string, layer, n int) *Value {
 	v := &Value{ID: p.values, Name: name, Layer: layer, Len: n, Offset: -1}
 	p.values++
 	return v
 }
 
-// HalfBytes is the size of an Elem Half element under the program's spec.
+// HalfBytes returns the size of an element of type Half, which the spec's activations decide.
 func (p *Program) HalfBytes() int {
 	if p.Spec.Activations == "f16" {
 		return 2
@@ -193,7 +191,8 @@ func (p *Program) HalfBytes() int {
 	return 4
 }
 
-// WeightValue refers to the tensor of a role in a layer.
+// WeightValue returns a value for the tensor of a role in a layer. It panics if the weight table has no such
+// role.
 func (p *Program) WeightValue(role string, layer int) *Value {
 	for i, r := range p.Weights {
 		if r.Role == role && (r.First < 0 || r.Index(layer) >= 0) {
@@ -210,7 +209,7 @@ func (p *Program) Append(layer int, op *Op) {
 	p.Launches = append(p.Launches, &Launch{Layer: layer, Parts: []*Part{{Ops: []*Op{op}}}})
 }
 
-// Name is the kernel's name: what its parts' main ops are in the model.
+// Name returns the kernel's name: the names of its parts.
 func (s *Launch) Name() string {
 	name := ""
 	for i, part := range s.Parts {
@@ -222,7 +221,7 @@ func (s *Launch) Name() string {
 	return name
 }
 
-// Name is what the part is in the model: the names of the ops that carry it.
+// Name returns the names of the part's main ops, those that carries selects.
 func (p *Part) Name() string {
 	name := ""
 	for _, op := range p.Ops {
@@ -241,8 +240,7 @@ func (p *Part) Name() string {
 	return name
 }
 
-// carries says whether ops of a kind are the body of a kernel rather than a
-// prologue or an epilogue.
+// carries reports whether ops of kind k are the body of a kernel rather than a prologue or an epilogue.
 func carries(k Kind) bool {
 	switch k {
 	case Embed, MatVec, StoreKV, ExpertsMatVec, AttendSplit, LatentAttn, Attention, Expand, Combine, DeltaRule, DeltaFold:

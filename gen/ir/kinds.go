@@ -26,20 +26,20 @@ const (
 	NormApply                 // out = ready / sqrt(Σ squares / n + eps): with NormPartial, an RMSNorm
 	SquaredReLU               // out = max(0, in)²
 	GroupExperts              // starts, members: what all rows have selected, by expert; see plan.Grouping
-	Convolve                  // out[c] = Σ_s W[c][s] u_s[c] over the inputs u of the last rows of a session, in's own last
+	Convolve                  // out[c] = Σ_s W[c][s] u_s[c], u: the inputs of the session's last rows, in is the last one
 	SiLU                      // out = in / (1 + exp(-in))
 	L2Norm                    // out_h = in_h / sqrt(Σ in_h² + eps)
-	SoftplusDecay             // out = exp(A_h softplus(in + bias)), A_h below 0: what is kept of a key's row of the state
+	SoftplusDecay             // out = exp(A_h softplus(in + bias)), A_h < 0: the factor on a row of the state
 	BoundedDecay              // out = exp(bound sigmoid(A_h (in + bias))): the same
 	Sigmoid                   // out = 1 / (1 + exp(-in))
 	DeltaRule                 // S_h = diag(decay_h) S_h; S_h += k_h (β_h (v_h - S_hᵀ k_h))ᵀ; out_h = scale S_hᵀ q_h
-	DeltaChunk                // seen, known, own, value, key, kept: what the rows of a chunk are to each other; see plan.DeltaChunks
-	DeltaFold                 // DeltaRule of what DeltaChunk makes; see plan.DeltaFold
+	DeltaChunk                // seen, known, own, value, key, kept: products between the rows of a chunk; see plan.DeltaChunks
+	DeltaFold                 // DeltaRule with the outputs of DeltaChunk; see plan.DeltaFold
 	GatedNorm                 // out_h = in_h / sqrt(mean(in_h²)+eps) * W * sigmoid(gate_h)
 	GateHeads                 // out_h = sigmoid(gate[h]) in_h
 )
 
-// kind is what else there is to know of one.
+// kind has the other facts about a Kind.
 type kind struct {
 	name   string // in dumps
 	letter byte   // in signatures of parts
@@ -47,7 +47,7 @@ type kind struct {
 	arity
 }
 
-// arity is how many inputs and outputs a kind takes, and how many weights at least and at most.
+// arity is the number of inputs and outputs of a kind, and the least and largest number of weights.
 type arity struct{ in, out, minW, maxW int }
 
 var kinds = [...]kind{
@@ -87,5 +87,5 @@ var kinds = [...]kind{
 
 func (k Kind) String() string { return kinds[k].name }
 
-// Does says what an op of this kind does in a kernel.
+// Does says what an op of this kind does, for the comment above a kernel.
 func (k Kind) Does() string { return kinds[k].does }

@@ -7,30 +7,29 @@ import (
 	"mla/runtime/plan"
 )
 
-// Target is what the devices have that a program is for.
+// Target returns the facts about the devices that the program is for.
 func (p *Program) Target() target.Target { return target.For(p.Spec.Class) }
 
-// Expands says whether a program attends to expanded heads.
+// Expands reports whether the program attends to expanded heads.
 func (p *Program) Expands() bool {
 	return p.Target().Expands(p.Width, &p.Spec.Model.Dims, &p.Spec.Tuning.AttendHeads)
 }
 
-// Chunks says whether the delta rule goes by chunks of rows.
+// Chunks reports whether the delta rule runs in chunks of rows.
 func (p *Program) Chunks() bool {
 	return p.Spec.Hybrid != nil && p.Target().DeltaChunks(p.Width, p.Spec.Hybrid.HeadDim)
 }
 
-// Rows is how many rows a launch computes: of the head those whose logits are wanted.
+// Rows returns how many rows a launch computes. The head computes only the rows whose logits are wanted.
 func (p *Program) Rows(s *Launch) int {
-	for _, part := range s.Parts {
-		if slices.ContainsFunc(part.Ops, func(op *Op) bool { return slices.ContainsFunc(op.Out, func(v *Value) bool { return v.Output }) }) {
-			return min(p.Width, plan.MaxWanted)
-		}
+	output := func(v *Value) bool { return v.Output }
+	if slices.ContainsFunc(s.Ops(), func(op *Op) bool { return slices.ContainsFunc(op.Out, output) }) {
+		return min(p.Width, plan.MaxWanted)
 	}
 	return p.Width
 }
 
-// Shape is the shape of the threadgroups of a launch's kernel.
+// Shape returns the shape of the threadgroups of a launch's kernel.
 func (p *Program) Shape(s *Launch) target.Shape {
 	rows, cols := p.Results(s)
 	if p.Matrices(s) {
@@ -49,11 +48,12 @@ func (p *Program) Shape(s *Launch) target.Shape {
 	return shape
 }
 
-// Matrices says whether the kernel of a launch multiplies by the inputs of several rows in simdgroup
-// matrices.
+// Matrices reports whether the kernel of a launch multiplies weights by the inputs of several rows in
+// simdgroup matrices.
 func (p *Program) Matrices(s *Launch) bool { return p.Width > 1 && !s.apart() && !p.Few(s) }
 
-// Few says whether it is that of one row, with the inputs of all.
+// Few reports whether the kernel of a launch is the mat-vec of one row, run with the inputs of all of several
+// rows.
 func (p *Program) Few(s *Launch) bool {
 	if p.Width == 1 || s.apart() || s.grouped() > 0 {
 		return false
@@ -61,7 +61,7 @@ func (p *Program) Few(s *Launch) bool {
 	return p.Target().TakesInputs(p.Rows(s), p.Spec.Tuning.OfWidth(s.Name(), p.Rows(s)) != nil)
 }
 
-// Apart says whether each of several rows has threadgroups of its own for a part that multiplies.
+// Apart reports whether each of several rows has threadgroups of its own for this part's mat-vec.
 func (p *Part) Apart() bool {
 	experts := p.Find(ExpertsMatVec)
 	return experts != nil && !experts.Grouped() || p.Find(Combine) != nil && p.Find(MatVec) != nil
@@ -69,28 +69,26 @@ func (p *Part) Apart() bool {
 
 func (s *Launch) apart() bool { return slices.ContainsFunc(s.Parts, (*Part).Apart) }
 
-// BatchExperts says whether a launch multiplies by what the rows of a batch have selected.
+// BatchExperts reports whether a launch multiplies by the experts that the rows of a batch have selected.
 func (p *Program) BatchExperts(s *Launch) bool { return p.Width <= plan.MaxBatch && s.grouped() > 0 }
 
-// grouped is how many matrices of experts a launch multiplies by what all rows have selected; 0: none.
+// grouped returns how many expert matrices a launch multiplies by rows that are grouped by expert; 0: none.
 func (s *Launch) grouped() (n int) {
-	for _, part := range s.Parts {
-		for _, op := range part.Ops {
-			if op.Kind == ExpertsMatVec && op.Grouped() {
-				n++
-			}
+	for _, op := range s.Ops() {
+		if op.Kind == ExpertsMatVec && op.Grouped() {
+			n++
 		}
 	}
 	return n
 }
 
-// pairs says whether a launch makes results of two rows of weights each.
+// pairs reports whether each result of a launch needs two rows of weights, as in SwiGLU.
 func (s *Launch) pairs() bool {
 	return slices.ContainsFunc(s.Parts, func(part *Part) bool { return part.Find(SwiGLU) != nil })
 }
 
-// Results is what a shape follows from: how many results the matrices of a launch give, of
-// one row, and the most inputs that one of them takes. 0, 0: there are no matrices.
+// Results returns what the shape of a mat-vec launch depends on: the number of results that its matrices give
+// for one row, and the largest number of inputs of a matrix. 0, 0: there are no matrices.
 func (p *Program) Results(s *Launch) (rows, cols int) {
 	for _, part := range s.Parts {
 		sum := part.Find(WeightedSum) != nil
@@ -109,8 +107,8 @@ func (p *Program) Results(s *Launch) (rows, cols int) {
 	return rows, cols
 }
 
-// ExpertTokens is how many rows the products of experts take at a time, k experts a row; 0 if the
-// program has but one row.
+// ExpertTokens returns how many rows a threadgroup takes at a time in products of experts, with k experts per
+// row; 0 if the program has only one row.
 func (p *Program) ExpertTokens(k int) int {
 	if p.Width > 1 {
 		return p.Target().ExpertTokens(p.Width, k, p.Spec.MoE.NRoutedExperts)
@@ -118,7 +116,8 @@ func (p *Program) ExpertTokens(k int) int {
 	return 0
 }
 
-// ExpertShares is how many threadgroups share what selects an expert; 0 if the program has but one row.
+// ExpertShares returns how many threadgroups share the rows that select one expert; 0 if the program has only
+// one row.
 func (p *Program) ExpertShares(k int) int {
 	if p.Width > 1 {
 		return p.Target().ExpertShares(p.Width, k, p.Spec.MoE.NRoutedExperts)
@@ -126,7 +125,7 @@ func (p *Program) ExpertShares(k int) int {
 	return 0
 }
 
-// Tokens is how many rows the mat-vecs of a launch take at a time; 0 if the program has but one.
+// Tokens returns how many rows the mat-vecs of a launch take at a time; 0: one.
 func (p *Program) Tokens(s *Launch) int {
 	switch {
 	case p.Matrices(s):

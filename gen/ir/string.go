@@ -73,7 +73,7 @@ func (op *Op) String() string {
 	return b.String()
 }
 
-// elemNames are written after a length; plain float32 is not.
+// elemNames are written after a length. F32 is left out.
 var elemNames = [...]string{F32: "", Half: " half", Route: " route", Index: " index"}
 
 // String is the value's number, name and length, and its place once it has one.

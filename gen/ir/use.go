@@ -13,7 +13,15 @@ func (p *Program) Ops(f func(s *Launch, part *Part, op *Op)) {
 	}
 }
 
-// Writes says whether op writes v.
+// Ops lists the ops of all parts in order.
+func (s *Launch) Ops() (list []*Op) {
+	for _, part := range s.Parts {
+		list = append(list, part.Ops...)
+	}
+	return list
+}
+
+// Writes reports whether op writes v.
 func (op *Op) Writes(v *Value) bool {
 	for _, o := range op.Out {
 		if o == v {
@@ -23,7 +31,7 @@ func (op *Op) Writes(v *Value) bool {
 	return false
 }
 
-// Writes says whether an op of the part writes v.
+// Writes reports whether an op of the part writes v.
 func (p *Part) Writes(v *Value) bool {
 	for _, op := range p.Ops {
 		if op.Writes(v) {
@@ -43,7 +51,7 @@ func (p *Part) Find(k Kind) *Op {
 	return nil
 }
 
-// Uses is how the values of a program travel between its parts.
+// Uses knows which part writes each value, and which parts read it.
 type Uses struct {
 	order   map[*Part]int // place in the program
 	writer  map[*Value]*Part
@@ -62,8 +70,8 @@ func Analyze(p *Program) *Uses {
 	return u
 }
 
-// Move tells u that the ops of part from now belong to part into: one fusion
-// needs no new analysis of the whole program.
+// Move updates u after the ops of part from were moved to part into. So a fusion needs no new analysis of the
+// whole program.
 func (u *Uses) Move(from, into *Part) {
 	for _, op := range from.Ops {
 		for _, r := range op.In {
@@ -88,18 +96,18 @@ func (u *Uses) add(part *Part, op *Op) {
 	}
 }
 
-// find is where part stands, or would stand, among the readers of v.
+// find returns the index of part among the readers of v, or where it would be, and whether it is one.
 func (u *Uses) find(v *Value, part *Part) (int, bool) {
 	return slices.BinarySearchFunc(u.readers[v], part, func(a, b *Part) int { return u.order[a] - u.order[b] })
 }
 
-// Writer is the part that writes v; nil if none does.
+// Writer returns the part that writes v; nil if none does.
 func (u *Uses) Writer(v *Value) *Part { return u.writer[v] }
 
-// Readers are the parts that read v, in program order.
+// Readers returns the parts that read v, in program order.
 func (u *Uses) Readers(v *Value) []*Part { return u.readers[v] }
 
-// Local says whether v never leaves the part that writes it.
+// Local reports whether v is read only in the part that writes it, so that it needs no memory.
 func (u *Uses) Local(v *Value) bool {
 	if v.Class != Act || v.Output || v.Kept {
 		return false

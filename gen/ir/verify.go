@@ -6,9 +6,9 @@ import (
 	"mla/gen/weights"
 )
 
-// Verify checks what every pass must keep: SSA form, definitions before uses,
-// no dependence between the parts of one launch, refs inside their values, ops with
-// as many operands as their kind takes, and operands of lengths that agree.
+// Verify checks what every pass must keep: SSA form, definitions before uses, no dependence between the parts
+// of one launch, refs inside their values, the number of operands of each kind, and lengths of operands that
+// agree. The error names the first launch that breaks a rule.
 func Verify(p *Program) error {
 	v := verifier{written: map[*Value]*Launch{}}
 	if p.Input != nil {
@@ -90,7 +90,7 @@ func (v *verifier) read(s *Launch, part *Part, r Ref, batch int) error {
 	return nil
 }
 
-// batchOf is how many entries of r the op reads.
+// batchOf returns how many entries of r the op reads.
 func batchOf(op *Op, r Ref) int {
 	switch {
 	case r.V.Class == Cache || r.V.Dynamic || r.V.Joint:
@@ -105,7 +105,7 @@ func batchOf(op *Op, r Ref) int {
 	return 1
 }
 
-// operands checks how many an op has.
+// operands checks the number of inputs, weights and outputs of an op, and whether it has a state.
 func operands(op *Op) error {
 	a := kinds[op.Kind].arity
 	if op.Grouped() {
@@ -128,13 +128,13 @@ func operands(op *Op) error {
 	return nil
 }
 
-// length is a number of elements that must be what another says.
+// length is a length of an operand, and what it must be.
 type length struct {
 	what      string
 	got, want int
 }
 
-// lengths lists what must agree between the operands of an op.
+// lengths lists the lengths that must agree in an op.
 func lengths(p *Program, op *Op) []length {
 	in := func(i int) int { return op.In[i].Len }
 	out := op.Out[0].Len
@@ -168,7 +168,7 @@ func lengths(p *Program, op *Op) []length {
 	return linear(p, op, row)
 }
 
-// linear lists what must agree between the operands of the kinds of linear attention.
+// linear is lengths for the kinds of linear attention.
 func linear(p *Program, op *Op, row *weights.Row) []length {
 	in := func(i int) int { return op.In[i].Len }
 	out := op.Out[0].Len

@@ -35,7 +35,7 @@ func op(t *testing.T, p *ir.Program, name string) *ir.Op {
 	return found
 }
 
-// TestVerifyRefuses breaks the unfused program in every way that Verify knows.
+// TestVerifyRefuses breaks the unfused program in every way that Verify checks.
 func TestVerifyRefuses(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -88,7 +88,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 }
 
-// TestMove: uses that are told of a move are those of a new analysis.
+// TestMove checks that Uses, updated by Move, equal those of a new analysis.
 func TestMove(t *testing.T) {
 	p := lower.Lower(moeSpec(), 1)
 	uses := ir.Analyze(p)

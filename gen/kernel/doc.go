@@ -6,7 +6,7 @@ import (
 	"mla/gen/ir"
 )
 
-// doc describes a launch part by part.
+// doc describes what the parts of a launch do, for the comment above the kernel.
 func doc(s *ir.Launch) string {
 	var parts []string
 	for _, part := range s.Parts {
@@ -26,6 +26,8 @@ func doc(s *ir.Launch) string {
 	return text
 }
 
+// savedDispatches returns how many more dispatches the launch would be with one op each. Both halves of a
+// norm count as one op.
 func savedDispatches(s *ir.Launch) int {
 	n := -1
 	for _, part := range s.Parts {

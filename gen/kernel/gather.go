@@ -8,11 +8,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// gatherThreads are the threads of a threadgroup that gathers, one per element.
+// gatherThreads is the number of threads of a threadgroup that gathers; each moves one element.
 const gatherThreads = 256
 
-// gather is the dispatch in front of the head: it moves what the head reads of the rows
-// whose logits are wanted to the front, so that the head computes no others.
+// gather returns the dispatch before the head. It copies the head's inputs for the rows whose logits are
+// wanted to the front, so that the head computes only these rows.
 func gather(p *ir.Program, b *plan.Bundle) plan.Dispatch {
 	c := &builder{p: p, head: true, layer: -1, slots: map[*ir.Value]int{}, row: -1}
 	width := min(p.Width, plan.MaxWanted)
@@ -25,20 +25,18 @@ func gather(p *ir.Program, b *plan.Bundle) plan.Dispatch {
 	return plan.Dispatch{Kernel: intern(b, c.k), Layer: -1, Barrier: true, Operands: c.operands}
 }
 
-// headInputs are the activations that the head reads and does not compute itself.
+// headInputs lists the activations that the head reads and does not compute itself.
 func headInputs(p *ir.Program) (list []*ir.Value) {
 	written := map[*ir.Value]bool{}
 	for _, s := range p.Launches[headStart(p):] {
-		for _, part := range s.Parts {
-			for _, op := range part.Ops {
-				for _, r := range op.In {
-					if r.V.Class == ir.Act && !written[r.V] && !slices.Contains(list, r.V) {
-						list = append(list, r.V)
-					}
+		for _, op := range s.Ops() {
+			for _, r := range op.In {
+				if r.V.Class == ir.Act && !written[r.V] && !slices.Contains(list, r.V) {
+					list = append(list, r.V)
 				}
-				for _, v := range op.Out {
-					written[v] = true
-				}
+			}
+			for _, v := range op.Out {
+				written[v] = true
 			}
 		}
 	}

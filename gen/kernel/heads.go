@@ -5,7 +5,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// heads is the slot of expanded keys and values: one, whichever of them a part is about.
+// heads returns the slot of the memory with expanded heads. Keys and values share it.
 func (b *builder) heads(write bool) int {
 	v := b.p.Expanded
 	i, ok := b.slots[v]

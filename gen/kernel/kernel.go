@@ -1,14 +1,13 @@
-// Package kernel selects kernels: it turns every launch of a compiled program
-// into a plan.Kernel (prologue × body × epilogue, with slots) and a dispatch
-// that binds its operands. Launches of different layers that do the same share one
-// kernel.
+// Package kernel selects kernels. It turns every launch of a compiled program into a plan.Kernel (prologue ×
+// body × epilogue, with slots) and a dispatch that binds operands to the slots. Launches of different layers
+// share a kernel if they compute the same.
 //
-// The head computes up to 16 rows whose logits are wanted: a dispatch before it gathers what
-// it reads of them (gather.go), and they are rows of their own, SpaceWanted.
+// The head computes only the rows whose logits are wanted, up to 16. A dispatch before it gathers its inputs
+// for these rows (gather.go). The kernels of the head read these rows from SpaceWanted.
 //
-// Attention has a budget of registers and threads by class of devices (gen/target, Budgets). Where
-// the kernel for all devices is over the budget of a kernel class, the bundle has one more for
-// them, with a smaller tile and more simdgroups (Kernel.Class). The device chooses by its family.
+// Attention has a budget of registers and threads for each kernel class (gen/target, Budgets). If the kernel
+// for all devices exceeds the budget of a class, the bundle has a second kernel for that class, with a
+// smaller tile and more simdgroups (Kernel.Class). The device chooses by its GPU family.
 package kernel
 
 import (
@@ -23,8 +22,8 @@ import (
 // simdWidth is the number of threads of a simdgroup.
 const simdWidth = target.SimdWidth
 
-// Select adds the sequence of a program that all required passes have run on to a bundle,
-// with its kernels. Programs come by rising width, that of one row first.
+// Select adds the sequence of p to a bundle, with its kernels. All required passes must have run on p.
+// Programs must be added by rising width, the one with one row first. It fails if no kernel runs a part.
 func Select(p *ir.Program, b *plan.Bundle) error {
 	uses := ir.Analyze(p)
 	q := plan.Sequence{Width: p.Width, Head: headStart(p), ArenaBytes: p.ArenaBytes, Input: vectors(p, p.Input), Hidden: vectors(p, p.Hidden)}
@@ -45,7 +44,7 @@ func Select(p *ir.Program, b *plan.Bundle) error {
 	return nil
 }
 
-// vectors is where the arena has a value of every row; nil for none.
+// vectors returns where the arena has a value for every row; nil for no value.
 func vectors(p *ir.Program, v *ir.Value) *plan.Vectors {
 	if v == nil {
 		return nil
@@ -53,7 +52,7 @@ func vectors(p *ir.Program, v *ir.Value) *plan.Vectors {
 	return &plan.Vectors{Offset: v.Offset, Len: v.Len, Stride: p.Stride(v), Elem: elems[v.Elem]}
 }
 
-// headStart is the first of the trailing launches that belong to no layer.
+// headStart returns the index of the first of the launches at the end that belong to no layer: the head.
 func headStart(p *ir.Program) int {
 	n := len(p.Launches)
 	for n > 0 && p.Launches[n-1].Layer < 0 {
@@ -62,8 +61,8 @@ func headStart(p *ir.Program) int {
 	return n
 }
 
-// intern returns the index of k among the bundle's kernels. Kernels of one name
-// that differ (layers fused differently) get a number.
+// intern returns the index of k among the bundle's kernels, and adds k if it is new. If there is another
+// kernel with the same name (for layers that are fused differently), k's name gets a number.
 func intern(b *plan.Bundle, k plan.Kernel) int {
 	base := k.Name
 	for n := 2; ; n++ {
@@ -88,8 +87,8 @@ func indexOf(kernels []plan.Kernel, name string) int {
 	return -1
 }
 
-// selectLaunch builds one kernel and the operands of its dispatch. Those of the head compute
-// the rows that are wanted.
+// selectLaunch builds the kernel of a launch, and the operands of its dispatch. A kernel of the head computes
+// the wanted rows.
 func selectLaunch(p *ir.Program, uses *ir.Uses, s *ir.Launch, head bool) (plan.Kernel, []plan.Operand, error) {
 	b := &builder{p: p, uses: uses, head: head, shape: p.Shape(s), matrices: p.Matrices(s), tokens: p.Tokens(s), layer: s.Layer, slots: map[*ir.Value]int{}, byWeight: map[tensor]int{},
 		row: -1, rope: -1, tables: -1, maxPages: plan.Pages(p.Spec.Model.MaxPositionEmbeddings)}
@@ -113,19 +112,20 @@ func selectLaunch(p *ir.Program, uses *ir.Uses, s *ir.Launch, head bool) (plan.K
 	return b.k, b.operands, nil
 }
 
-// groupingThreads is how many threads share the selections of all rows where they are grouped:
-// every threadgroup looks at all of them, and there are fewer threadgroups than cores have room
-// for.
+// groupingThreads is the number of threads of a threadgroup that groups rows by expert. Every threadgroup
+// reads the selections of all rows. There are fewer threadgroups than the cores could hold, so they can be
+// large.
 const groupingThreads = 512
 
-// expandThreads make heads: a simdgroup has 32 columns of a page.
+// expandThreads is the number of threads of a threadgroup that expands heads. A simdgroup has 32 columns of a page.
 const expandThreads = plan.ExpandValues
 
+// threads returns the number of threads of a threadgroup of the kernel of s.
 func threads(p *ir.Program, s *ir.Launch) int {
 	for _, part := range s.Parts {
 		switch {
 		case part.Find(ir.Convolve) != nil && part.Find(ir.DeltaRule) == nil:
-			return 4 * p.Spec.Hybrid.HeadDim // one for each channel of queries, keys, values and what the state keeps
+			return 4 * p.Spec.Hybrid.HeadDim // one for each channel of queries, keys, values and decays
 		case part.Find(ir.DeltaRule) != nil:
 			return deltaThreads(p)
 		case part.Find(ir.DeltaFold) != nil:
@@ -139,7 +139,7 @@ func threads(p *ir.Program, s *ir.Launch) int {
 		case part.Find(ir.RouteWeights) != nil && part.Find(ir.GroupExperts) == nil && part.Find(ir.ExpertsMatVec) == nil:
 			return simdWidth // one simdgroup routes a row
 		case part.Find(ir.RouteWeights) != nil && part.Find(ir.GroupExperts) != nil && len(s.Parts) == 1:
-			return simdWidth * p.Width // the same of all rows of a batch, unless a product beside it says how many
+			return simdWidth * p.Width // a simdgroup for each row of the batch, unless the kernel also has a product, whose shape decides
 		}
 		switch {
 		case part.Find(ir.Attention) != nil:
@@ -151,13 +151,13 @@ func threads(p *ir.Program, s *ir.Launch) int {
 	return p.Shape(s).Simdgroups * simdWidth
 }
 
-// rowsPerGroup is how many output rows a threadgroup of the kernel makes.
+// rowsPerGroup returns how many output rows a threadgroup of the kernel makes.
 func (b *builder) rowsPerGroup() int {
 	return b.shape.RowsPerSimdgroup * b.shape.Simdgroups / b.shape.SplitK
 }
 
-// rowsOf is the same for a matrix of n rows: of a product whose simdgroups would not all have 32 of them
-// they make 16, which take half of the registers and of the time.
+// rowsOf is rowsPerGroup for a matrix with the given number of rows. If a product with 32 rows per simdgroup
+// would leave simdgroups idle, they make 16 rows each, which takes half the registers and half the time.
 func (b *builder) rowsOf(rows int) int {
 	n := b.rowsPerGroup()
 	if b.matrices && 2*rows <= n && b.shape.RowsPerSimdgroup == 32 {
@@ -166,7 +166,7 @@ func (b *builder) rowsOf(rows int) int {
 	return n
 }
 
-// rowsOfTwo is how many rows of each of two matrices it makes: a product's simdgroup has blocks for 32.
+// rowsOfTwo is rowsPerGroup for each of two matrices. A simdgroup of a product has 32 rows of both in all.
 func (b *builder) rowsOfTwo() int {
 	if b.matrices {
 		return 16 * b.shape.Simdgroups / b.shape.SplitK
@@ -174,15 +174,15 @@ func (b *builder) rowsOfTwo() int {
 	return b.rowsPerGroup()
 }
 
-// unroll is how many blocks of a row are under way; 0 if as many as by default.
+// unroll returns how many blocks of a row a lane has in flight; 0 for the default.
 func (b *builder) unroll() int {
-	if b.matrices || b.shape.Unroll == plan.DefaultUnroll { // products have their own steps
+	if b.matrices || b.shape.Unroll == plan.DefaultUnroll { // products have steps of a fixed size
 		return 0
 	}
 	return b.shape.Unroll
 }
 
-// splitK is how many simdgroups share a row; 0 if none do.
+// splitK returns how many simdgroups share a row; 0 if none do.
 func (b *builder) splitK() int {
 	if b.shape.SplitK > 1 {
 		return b.shape.SplitK

@@ -43,8 +43,7 @@ func bundleOfRows(t *testing.T, s *spec.Spec, width int) *plan.Bundle {
 	return b
 }
 
-// access is what a dispatch touches: a byte range of the arena, or all of
-// another writable memory.
+// access is the memory that a dispatch accesses: a byte range of the arena, or all of another writable space.
 type access struct {
 	space      plan.Space
 	index      int

@@ -7,9 +7,10 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// deltaThreads are the threads of a head of linear attention. Eight threads share a column, and each thread has two
-// columns. A column of 128 keys takes 16 registers of a thread. The columns of a thread share what it loads of queries and
-// keys. In prompts the threads are those of the head's columns that a threadgroup has.
+// deltaThreads returns the number of threads for a head of linear attention. Eight lanes share two columns of
+// the state, so that a column of 128 keys takes 16 registers of a thread, and both columns use the queries
+// and keys that the thread loads once. In prompts a threadgroup has only some of the head's columns, and as
+// many threads as these need.
 func deltaThreads(p *ir.Program) int {
 	n := p.Spec.Hybrid.HeadDim
 	if p.Width > plan.MaxBatch {
@@ -18,11 +19,12 @@ func deltaThreads(p *ir.Program) int {
 	return min(verify.DeltaLanes*n/2, target.MaxThreads)
 }
 
-// normHeads is how many heads a threadgroup has at most that normalises them, a simdgroup each.
+// normHeads is the largest number of heads that one threadgroup normalises, one simdgroup each.
 const normHeads = 8
 
-// deltaHeads is [mat-vec] [mat-vec], then of queries, keys and values each convolution, SiLU and but for values L2 norm,
-// then decay, sigmoid, delta rule and gated norm. Every op is found by its kind and by what it is made of.
+// deltaHeads selects linear attention. Its ops are [mat-vec] [mat-vec], then convolution and SiLU of queries,
+// keys and values with an L2 norm of the first two, then decay, sigmoid, delta rule and gated norm. Each op
+// is found by its kind and by what reads its output.
 func (b *builder) deltaHeads(part *ir.Part) plan.Part {
 	writer := map[*ir.Value]*ir.Op{}
 	for _, op := range part.Ops {
@@ -51,7 +53,7 @@ func (b *builder) deltaHeads(part *ir.Part) plan.Part {
 	return p
 }
 
-// convolution is the op that a vector of the delta rule comes from.
+// convolution returns the convolution that a vector of the delta rule comes from.
 func convolution(writer map[*ir.Value]*ir.Op, v *ir.Value) *ir.Op {
 	op := writer[v]
 	for op.Kind != ir.Convolve {
@@ -60,18 +62,19 @@ func convolution(writer map[*ir.Value]*ir.Op, v *ir.Value) *ir.Op {
 	return op
 }
 
-// stateOf is how the sessions of a program keep their states.
+// stateOf returns the layout of a session's states.
 func stateOf(p *ir.Program) plan.State {
 	m := plan.Model{Dims: p.Spec.Model.Dims, Hybrid: p.Spec.Hybrid}
 	return m.State()
 }
 
-// perHead is a value with a vector for each head.
+// perHead returns a value with one vector for each head.
 func (b *builder) perHead(v *ir.Value, heads int) plan.Vec {
 	return plan.Vec{Slot: b.in(v), Stride: v.Len / heads}
 }
 
-// headGate is what a gate is made of: a value, or the matrix that the part multiplies by and what it multiplies.
+// headGate returns the input of a gate: the value and -1, or if the part multiplies by a low-rank matrix
+// itself, the input and the slot of that matrix.
 func (b *builder) headGate(writer map[*ir.Value]*ir.Op, v *ir.Value, heads int) (in plan.Vec, matrix int) {
 	if op := writer[v]; op != nil {
 		return b.vec(op.In[0]), b.weight(op.W[0])
@@ -79,7 +82,7 @@ func (b *builder) headGate(writer map[*ir.Value]*ir.Op, v *ir.Value, heads int) 
 	return b.perHead(v, heads), -1
 }
 
-// floats is the slot of a weight that is no matrix to multiply by: it has no other type.
+// floats returns the slot of a weight that is always float32.
 func (b *builder) floats(v *ir.Value) int {
 	i := b.weight(v)
 	b.k.Slots[i].Elem = plan.ElemF32

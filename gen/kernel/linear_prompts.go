@@ -5,13 +5,14 @@ import (
 	"mla/runtime/plan"
 )
 
-// deltaRows is of queries, keys and values each convolution, SiLU and but for values L2 norm, then decay and sigmoid, and of
-// rows by chunks what makes a chunk of them. The ops come in this order.
+// deltaRows selects the first part of linear attention of prompts. Its ops are in this order: convolution and
+// SiLU of queries, keys and values with an L2 norm of the first two, then decay and sigmoid, and in chunks a
+// DeltaChunk.
 func (b *builder) deltaRows(part *ir.Part) plan.Part {
 	ops := chain(part.Ops)
 	p := plan.DeltaRows{Taps: b.p.Spec.Hybrid.ShortConvKernelSize, Heads: b.p.Spec.Model.NumAttentionHeads, Dim: b.p.Spec.Hybrid.HeadDim}
 	var state *ir.Value
-	var made []*ir.Op // what the vectors are
+	var made []*ir.Op // the ops whose outputs are stored: queries, keys, values
 	for _, of := range []struct {
 		in   *plan.Vec
 		conv *int
@@ -46,7 +47,7 @@ func (b *builder) deltaRows(part *ir.Part) plan.Part {
 		OutKeep: b.vecOut(decay, p.Dim), OutBeta: b.vecOut(beta, 1)}
 }
 
-// deltaFold is the delta rule by chunks.
+// deltaFold selects the delta rule in chunks.
 func (b *builder) deltaFold(op *ir.Op) plan.Part {
 	n, t := op.In[0].Len, b.p.Target()
 	p := &plan.DeltaFold{Heads: op.Heads, Dim: n, Taps: b.p.Spec.Hybrid.ShortConvKernelSize, Columns: t.DeltaColumns(op.Heads, n), Lanes: t.FoldLanes(n)}
@@ -59,7 +60,7 @@ func (b *builder) deltaFold(op *ir.Op) plan.Part {
 	return p
 }
 
-// deltaColumns is the delta rule alone.
+// deltaColumns selects the delta rule row by row, as a part of its own.
 func (b *builder) deltaColumns(op *ir.Op) plan.Part {
 	n := op.In[0].Len
 	p := &plan.DeltaColumns{Heads: op.Heads, Dim: n, Taps: b.p.Spec.Hybrid.ShortConvKernelSize, Scale: op.Scale,
@@ -73,14 +74,15 @@ func (b *builder) deltaColumns(op *ir.Op) plan.Part {
 	return p
 }
 
-// stateColumns is stateSlot of what moves columns of the states of a prompt on: fewer threadgroups share its sessions.
+// stateColumns is stateSlot for parts that update columns of the states in prompts. Fewer threadgroups share
+// the sessions there.
 func (b *builder) stateColumns(op *ir.Op) (slot, apart, shares int) {
 	slot, apart, _ = b.stateSlot(op.State)
 	return slot, apart, b.p.Target().DeltaShares(op.Heads, op.In[0].Len)
 }
 
-// stateSlot is the slot of a layer's states, how far those of two sessions are apart, and how many threadgroups share the
-// sessions; of one row none do.
+// stateSlot returns the slot of a layer's states, the distance between the states of two sessions in floats,
+// and the number of threadgroups that share the sessions; 0 for one row.
 func (b *builder) stateSlot(v *ir.Value) (slot, apart, shares int) {
 	states := stateOf(b.p)
 	if b.p.Width > 1 {

@@ -8,9 +8,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// Apart gives kernels of b another name where an earlier bundle, whose source b is to share,
-// has a kernel of that name that differs. It goes before Variants, whose functions have the
-// names of kernels.
+// Apart renames kernels of b for which an earlier bundle has another kernel of the same name, because all
+// bundles are printed into one source. It must run before Variants, which makes function names from kernel
+// names.
 func Apart(b *plan.Bundle, earlier []*plan.Bundle) {
 	var taken []plan.Kernel
 	for _, e := range earlier {
@@ -26,22 +26,22 @@ func Apart(b *plan.Bundle, earlier []*plan.Bundle) {
 	}
 }
 
-// free says whether no other kernel has the name of k.
+// free reports whether no other kernel in taken has the name of k.
 func free(k *plan.Kernel, taken []plan.Kernel) bool {
 	i := indexOf(taken, k.Name)
 	return i < 0 || sameText(k, &taken[i])
 }
 
-// sameText says whether two kernels are the same but for their variants. Which kernel runs
-// in place of which is a matter of their bundles.
+// sameText reports whether two kernels are equal except for their variants. Instead is ignored, because it is
+// an index into a bundle's own list of kernels.
 func sameText(a, b *plan.Kernel) bool {
 	x, y := *a, *b
 	x.Variants, y.Variants, x.Instead, y.Instead = nil, nil, 0, 0
 	return reflect.DeepEqual(x, y)
 }
 
-// Merge lists the kernels of all bundles. A kernel that several bundles have is listed once, with the variants
-// of all. It fails for kernels of one name that differ, see Apart.
+// Merge lists the kernels of all bundles. A kernel that several bundles have is listed once, with the
+// variants of all. It fails if kernels with the same name differ, see Apart.
 func Merge(bundles []*plan.Bundle) ([]plan.Kernel, error) {
 	all := slices.Clone(bundles[0].Kernels)
 	for _, b := range bundles[1:] {
@@ -61,7 +61,7 @@ func Merge(bundles []*plan.Bundle) ([]plan.Kernel, error) {
 	return all, nil
 }
 
-// merged are the variants of a kernel in two bundles, in the order that Variants has them.
+// merged returns the variants that a kernel has in two bundles, in the order of Variants.
 func merged(a, b []plan.Variant) []plan.Variant {
 	list := slices.Concat(a, b)
 	slices.SortStableFunc(list, func(v, w plan.Variant) int { return slices.Compare(v.Types, w.Types) })

@@ -25,8 +25,8 @@ func namesOf(kernels []plan.Kernel) (names []string) {
 	return names
 }
 
-// TestApart: a kernel keeps its name beside one that is the same, and loses it to one that
-// is not; the new name is none that either bundle has.
+// TestApart checks the names of kernels of two bundles. A kernel keeps its name if the other bundle's kernel
+// of that name is the same, and otherwise gets a new name that neither bundle uses.
 func TestApart(t *testing.T) {
 	earlier := &plan.Bundle{Kernels: []plan.Kernel{kernelOf("same", 32, quant.Q4_0), kernelOf("other", 32), kernelOf("third", 32), kernelOf("third_2", 64),
 		kernelOf("fourth", 32), {Name: "same_apple7", Threads: 64, Class: plan.ClassApple7, Instead: 0}}}

@@ -8,8 +8,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// part turns a chain of ops into a composition. The chain's signature picks the
-// body; ir.Composable lists what can come.
+// part turns a chain of ops into a part of a kernel. It fails if ir.Composable does not list the chain.
 func (b *builder) part(part *ir.Part) (plan.Part, error) {
 	if !ir.Composable(part) {
 		return nil, fmt.Errorf("no kernel runs %s (%s)", part.Name(), part.Signature())
@@ -42,10 +41,10 @@ func (b *builder) part(part *ir.Part) (plan.Part, error) {
 	return b.single(part.Ops[0])
 }
 
-// chain is a part's ops, taken from the front.
+// chain is the rest of a part's ops. take removes ops from its front.
 type chain []*ir.Op
 
-// take returns the next op if it is of kind k.
+// take removes and returns the next op if it is of kind k; else it returns nil.
 func (c *chain) take(k ir.Kind) *ir.Op {
 	if len(*c) == 0 || (*c)[0].Kind != k {
 		return nil
@@ -55,6 +54,7 @@ func (c *chain) take(k ir.Kind) *ir.Op {
 	return op
 }
 
+// single selects the kernel part of one op.
 func (b *builder) single(op *ir.Op) (plan.Part, error) {
 	switch op.Kind {
 	case ir.AttendSplit:
@@ -94,8 +94,8 @@ func (b *builder) vec(r ir.Ref) plan.Vec {
 	return plan.Vec{Slot: b.in(r.V), Offset: r.Off, Stride: r.Stride}
 }
 
-// vecOut is an op's output, one entry every stride elements. What only its own
-// part reads is not stored.
+// vecOut returns an op's output, one entry every stride elements. Slot -1 says that only its own part reads
+// it, so it is not stored.
 func (b *builder) vecOut(op *ir.Op, stride int) plan.Vec {
 	if b.uses.Local(op.Out[0]) {
 		return plan.Vec{Slot: -1}
@@ -107,8 +107,8 @@ func (b *builder) norm(op *ir.Op) *plan.Norm {
 	return &plan.Norm{Weight: b.weight(op.W[0]), Eps: op.Eps}
 }
 
-// normPartial is the last op of a part that makes the partial sums of the next norm. Its
-// slots have the same names whatever that norm is: layers share kernels.
+// normPartial takes the NormPartial at the end of a part, if there is one. Its slots have the same names for
+// every norm, so that layers share kernels.
 func (b *builder) normPartial(ops *chain) *plan.NormPartial {
 	op := ops.take(ir.NormPartial)
 	if op == nil {
@@ -121,7 +121,7 @@ func (b *builder) normApply(op *ir.Op) *plan.NormApply {
 	return &plan.NormApply{Squares: b.in(op.In[1].V), Count: op.In[1].Len, Eps: op.Eps}
 }
 
-// embed is embed [norm partial].
+// embed takes: embed [norm partial].
 func (b *builder) embed(ops chain) plan.Part {
 	op := ops.take(ir.Embed)
 	b.needRow()
@@ -138,7 +138,8 @@ func (b *builder) combine(op *ir.Op) *plan.Combine {
 		Splits: op.KVSplits()}
 }
 
-// matVec is [norm | norm apply | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | gates of heads | [add] [norm partial]].
+// matVec takes: [norm | norm apply | combine] mat-vec [mat-vec SwiGLU | squared ReLU | rope | head gates |
+// [add] [norm partial]].
 func (b *builder) matVec(ops chain) (plan.Part, error) {
 	m := &plan.MatVec{Product: plan.Product{Up: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll(), Tokens: b.tokens}, Add: -1}
 	norm, apply, combine := ops.take(ir.RMSNorm), ops.take(ir.NormApply), ops.take(ir.Combine)
@@ -156,33 +157,51 @@ func (b *builder) matVec(ops chain) (plan.Part, error) {
 	default:
 		m.In = b.vec(op.In[0])
 	}
-	last := op
-	if up := ops.take(ir.MatVec); up != nil {
-		m.Up = b.weight(up.W[0])
-		m.RowsPerGroup = b.rowsOfTwo()
-		last = ops.take(ir.SwiGLU)
-		m.Limit = last.Limit
-	} else if relu := ops.take(ir.SquaredReLU); relu != nil {
-		m.SquaredReLU, last = true, relu
-	} else if gate := ops.take(ir.GateHeads); gate != nil {
-		v := b.vec(gate.In[1])
-		m.HeadGate, last = &v, gate
-	} else if rope := ops.take(ir.Rope); rope != nil {
-		if rope.In[0].Off != 0 || rope.Heads*rope.In[0].Len != op.Out[0].Len {
-			return nil, fmt.Errorf("rope covers only part of %s", op.Name)
-		}
-		m.Rope, last = b.ropeAt(rope), rope
-	} else if add := ops.take(ir.Add); add != nil {
-		m.Add, last = b.in(other(add, op.Out[0])), add
+	last, err := b.epilogue(m, op, &ops)
+	if err != nil {
+		return nil, err
 	}
 	m.Out = b.vecOut(last, row.Rows)
-	if m.NormPartial = b.normPartial(&ops); m.NormPartial == nil && m.Up < 0 { // sums of squares are of as many results as the shape says
+	if m.NormPartial = b.normPartial(&ops); m.NormPartial == nil && m.Up < 0 { // the groups of partial sums follow from the shape's rows
 		m.RowsPerGroup = b.rowsOf(m.Rows)
 	}
 	return m, nil
 }
 
-// other is the input of add that is not v.
+// epilogue sets what the mat-vec m does to its results before it stores them, and returns the op that stores
+// them. op is the mat-vec, ops are the ops after it.
+func (b *builder) epilogue(m *plan.MatVec, op *ir.Op, ops *chain) (last *ir.Op, err error) {
+	if up := ops.take(ir.MatVec); up != nil {
+		m.Up = b.weight(up.W[0])
+		m.RowsPerGroup = b.rowsOfTwo()
+		last = ops.take(ir.SwiGLU)
+		m.Limit = last.Limit
+		return last, nil
+	}
+	if relu := ops.take(ir.SquaredReLU); relu != nil {
+		m.SquaredReLU = true
+		return relu, nil
+	}
+	if gate := ops.take(ir.GateHeads); gate != nil {
+		v := b.vec(gate.In[1])
+		m.HeadGate = &v
+		return gate, nil
+	}
+	if rope := ops.take(ir.Rope); rope != nil {
+		if rope.In[0].Off != 0 || rope.Heads*rope.In[0].Len != op.Out[0].Len {
+			return nil, fmt.Errorf("rope covers only part of %s", op.Name)
+		}
+		m.Rope = b.ropeAt(rope)
+		return rope, nil
+	}
+	if add := ops.take(ir.Add); add != nil {
+		m.Add = b.in(other(add, op.Out[0]))
+		return add, nil
+	}
+	return op, nil
+}
+
+// other returns the input of add that is not v.
 func other(add *ir.Op, v *ir.Value) *ir.Value {
 	if add.In[0].V == v {
 		return add.In[1].V
@@ -190,7 +209,7 @@ func other(add *ir.Op, v *ir.Value) *ir.Value {
 	return add.In[0].V
 }
 
-// experts is [norm | norm apply] [gating] experts [experts SwiGLU].
+// experts takes: [norm | norm apply] [gating] experts [experts SwiGLU].
 func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
 	norm, apply := ops.take(ir.RMSNorm), ops.take(ir.NormApply)
 	e := &plan.Experts{Product: plan.Product{Up: -1, RowsPerGroup: b.rowsPerGroup(), SplitK: b.splitK(), Unroll: b.unroll()}}
@@ -230,7 +249,7 @@ func (b *builder) experts(ops chain, tickets *ir.Value) plan.Part {
 	return e
 }
 
-// expertsSum is experts, weighted sum [shared mat-vec, add] [add] [norm partial].
+// expertsSum takes: experts, weighted sum [shared mat-vec, add] [add] [norm partial].
 func (b *builder) expertsSum(ops chain) plan.Part {
 	op := ops.take(ir.ExpertsMatVec)
 	sum := ops.take(ir.WeightedSum)
@@ -251,7 +270,7 @@ func (b *builder) expertsSum(ops chain) plan.Part {
 	return e
 }
 
-// weightedSum is weighted sum [add] [add] [norm partial].
+// weightedSum takes: weighted sum [add] [add] [norm partial].
 func (b *builder) weightedSum(ops chain) plan.Part {
 	op := ops.take(ir.WeightedSum)
 	w := &plan.WeightedSum{In: plan.Vec{Slot: b.in(op.In[0].V), Stride: op.Out[0].Len}, K: op.K, Dim: op.Out[0].Len,
@@ -266,12 +285,12 @@ func (b *builder) weightedSum(ops chain) plan.Part {
 	return w
 }
 
-// grouping is what a GroupExperts lists, in two slots.
+// grouping returns a grouping by expert in two slots.
 func (b *builder) grouping(starts, members int) *plan.Grouping {
 	return &plan.Grouping{Starts: starts, Members: members, Experts: b.p.Spec.MoE.NRoutedExperts, K: b.p.Spec.MoE.NumExpertsPerTok}
 }
 
-// gating takes scores, top-k and routing weights.
+// gating takes: scores, top-k, routing weights.
 func (b *builder) gating(ops *chain) *plan.Gating {
 	scores, top := ops.take(ir.Scores), ops.take(ir.TopK)
 	ops.take(ir.RouteWeights)
@@ -288,7 +307,7 @@ func (b *builder) gating(ops *chain) *plan.Gating {
 	return g
 }
 
-// storeKV is [norm] [rope] store.
+// storeKV takes: [norm] [rope] store.
 func (b *builder) storeKV(ops chain) plan.Part {
 	norm, rope := ops.take(ir.RMSNorm), ops.take(ir.Rope)
 	op := ops.take(ir.StoreKV)

@@ -5,8 +5,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// The shapes of the sampler's kernels. Scanning is spread over the GPU. Picking is
-// for one threadgroup, as wide as the vocabulary is worth.
+// The shapes of the sampler's kernels. Scanning is spread over the GPU. One threadgroup picks a row's token,
+// with fewer threads for a small vocabulary.
 const (
 	scanThreads = 256
 	scanBlock   = 256
@@ -14,7 +14,7 @@ const (
 	largeVocab  = 8192
 )
 
-// pickThreads are the threads that pick one token.
+// pickThreads returns the number of threads that pick one token.
 func pickThreads(b *plan.Bundle) int {
 	if b.Model.VocabSize > largeVocab {
 		return target.For(b.Class).PickThreads()
@@ -22,8 +22,8 @@ func pickThreads(b *plan.Bundle) int {
 	return pickFew
 }
 
-// Pick adds the dispatches that pick tokens after rows by their logits, so that a device can
-// feed them back without the host.
+// Pick adds the dispatches that sample the next token of each row from its logits, so that a device can run
+// the next step without the host.
 func Pick(b *plan.Bundle) {
 	vocab := b.Model.VocabSize
 	scan := &plan.ScanPicks{Vocab: vocab, Block: scanBlock, Blocks: scanThreads / simdWidth}
@@ -54,7 +54,7 @@ func Pick(b *plan.Bundle) {
 	b.Pick = append(b.Pick, s.dispatch(b, pick))
 }
 
-// sampler collects one kernel of the sampler.
+// sampler collects the slots and operands of one kernel of the sampler.
 type sampler struct {
 	k        plan.Kernel
 	operands []plan.Operand
@@ -72,7 +72,7 @@ func (s *sampler) slot(slot plan.Slot, o plan.Operand) int {
 	return len(s.k.Slots) - 1
 }
 
-// memory adds a slot of the sampler's memory, from one offset to another.
+// memory adds a slot for bytes [from, to) of the sampler's memory.
 func (s *sampler) memory(slot plan.Slot, from, to int64) int {
 	slot.Space = plan.SpacePick
 	return s.slot(slot, plan.Operand{Offset: from, Bytes: to - from})

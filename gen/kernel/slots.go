@@ -15,25 +15,25 @@ type builder struct {
 	p        *ir.Program
 	uses     *ir.Uses
 	shape    target.Shape
-	matrices bool // it multiplies in simdgroup matrices
-	tokens   int  // rows that its mat-vecs take at a time
+	matrices bool // the kernel multiplies in simdgroup matrices
+	tokens   int  // rows that the kernel's mat-vecs take at a time; 0: one
 	layer    int
-	head     bool // its rows are those whose logits are wanted
+	head     bool // the kernel is part of the head, so its rows are the wanted ones
 	k        plan.Kernel
 	operands []plan.Operand
 	slots    map[*ir.Value]int // activations and caches
 	byWeight map[tensor]int    // weights
-	row      int               // slot of the row, -1: none yet
+	row      int               // slot of the rows, -1: none yet
 	rope     int               // slot of the rope table, -1: none yet
 	tables   int               // slot of the block tables, -1: none yet
 	maxPages int               // entries of a block table
 	batched  []int             // slots of weights with a batch, see args
 }
 
-// tensor is a row of the weight table in a layer.
+// tensor names a tensor: a row of the weight table, and a layer.
 type tensor struct{ row, layer int }
 
-// add appends a slot and its operand.
+// add appends a slot and its operand, and returns the slot's index.
 func (b *builder) add(s plan.Slot, o plan.Operand) int {
 	s.Name = b.unique(s.Name)
 	o.Space = s.Space
@@ -42,7 +42,7 @@ func (b *builder) add(s plan.Slot, o plan.Operand) int {
 	return len(b.k.Slots) - 1
 }
 
-// unique makes a slot name an identifier that no other slot has.
+// unique makes name an identifier that no other slot has.
 func (b *builder) unique(name string) string {
 	name = strings.NewReplacer(".", "_", "mlp_", "", "self_attn_", "").Replace(name)
 	base := name
@@ -61,20 +61,20 @@ func (b *builder) taken(name string) bool {
 	return false
 }
 
-// weight is the slot of a tensor; a matrix's type is a matter of the variant.
+// weight returns the slot of a tensor. The type of a matrix is left to the kernel's variants.
 func (b *builder) weight(v *ir.Value) int {
 	row := &b.p.Weights[v.Row]
 	role := row.Role[strings.LastIndexByte(row.Role, '.')+1:]
 	if strings.Contains(row.Role, "experts.") {
-		role = row.Role[strings.Index(row.Role, "."):][1:] // keeps experts and shared_experts apart
+		role = row.Role[strings.Index(row.Role, "."):][1:] // tells experts from shared_experts
 	}
 	if row.Role == weights.SharedHead {
-		role = weights.LMHead // the model's kernel serves a layer that predicts, too
+		role = weights.LMHead // so that the multi-token-prediction layer shares the kernel of the model's head
 	}
 	return b.namedWeight(v, "w_"+role)
 }
 
-// namedWeight is weight with a name for the slot, if it is new.
+// namedWeight is weight with the name that a new slot gets.
 func (b *builder) namedWeight(v *ir.Value, name string) int {
 	row := &b.p.Weights[v.Row]
 	t := tensor{v.Row, v.Layer}
@@ -97,10 +97,10 @@ func (b *builder) namedWeight(v *ir.Value, name string) int {
 	return i
 }
 
-// in is the slot of a value that the kernel reads.
+// in returns the slot of a value that the kernel reads.
 func (b *builder) in(v *ir.Value) int { return b.value(v, false) }
 
-// out is the slot of a value that the kernel writes.
+// out returns the slot of a value that the kernel writes.
 func (b *builder) out(v *ir.Value) int { return b.value(v, true) }
 
 func (b *builder) value(v *ir.Value, write bool) int {
@@ -127,13 +127,13 @@ func (b *builder) value(v *ir.Value, write bool) int {
 
 var elems = [...]plan.Elem{ir.F32: plan.ElemF32, ir.Half: plan.ElemAct, ir.Route: plan.ElemRoute, ir.Index: plan.ElemU32}
 
-// tickets is the slot of persistent threadgroups' tickets.
+// tickets returns the slot of the counter from which persistent threadgroups take work.
 func (b *builder) tickets(v *ir.Value) int {
 	s := plan.Slot{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true}
 	return b.add(s, plan.Operand{Offset: v.Offset, Bytes: int64(4 * v.Len)})
 }
 
-// needRow makes sure that the kernel has the row that it works on.
+// needRow gives the kernel a slot with its rows.
 func (b *builder) needRow() {
 	if b.row >= 0 {
 		return
@@ -145,7 +145,7 @@ func (b *builder) needRow() {
 	b.row = b.add(slot, plan.Operand{})
 }
 
-// paged is a latent cache with its block tables.
+// paged returns the latent cache in a slot, with its block tables.
 func (b *builder) paged(cache int) plan.Paged {
 	b.needRow()
 	if b.tables < 0 {
@@ -154,7 +154,7 @@ func (b *builder) paged(cache int) plan.Paged {
 	return plan.Paged{Slot: cache, Tables: b.tables, MaxPages: b.maxPages}
 }
 
-// ropeTable is the slot of the cosines and sines.
+// ropeTable returns the slot of the cosines and sines.
 func (b *builder) ropeTable() int {
 	b.needRow()
 	if b.rope < 0 {
@@ -163,8 +163,8 @@ func (b *builder) ropeTable() int {
 	return b.rope
 }
 
-// args adds the batch strides of heads and experts, which a file's layout decides, and the number of splits where
-// a GPU decides it.
+// args adds the slot of constants that are known only when a model is loaded: the batch strides of heads and
+// experts, which the file's layout decides, and the number of splits, if the GPU decides it.
 func (b *builder) args() {
 	b.k.Args = b.batched
 	if n := b.k.Constants(); n > 0 {

@@ -7,8 +7,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// Variants instantiates every kernel for the combinations of types that the
-// bundle's profiles really have, never for the cross product of all types.
+// Variants adds the variants of all kernels: one for each combination of types that occurs in a profile of
+// the bundle, not for every possible combination.
 func Variants(b *plan.Bundle) {
 	seen := make([]map[string]bool, len(b.Kernels))
 	for i := range seen {
@@ -33,7 +33,7 @@ func Variants(b *plan.Bundle) {
 	weightTypes(b)
 }
 
-// dispatches lists those of all sequences, and of the samplers.
+// dispatches lists the dispatches of all sequences and of the sampler.
 func dispatches(b *plan.Bundle) []plan.Dispatch {
 	var all []plan.Dispatch
 	for _, q := range b.Sequences {
@@ -42,7 +42,7 @@ func dispatches(b *plan.Bundle) []plan.Dispatch {
 	return slices.Concat(all, b.Pick)
 }
 
-// dispatchTypes are the types of a dispatch's typed slots under a profile.
+// dispatchTypes returns the types of a dispatch's typed slots under a profile, with a KV cache of type kv.
 func dispatchTypes(b *plan.Bundle, d *plan.Dispatch, p *plan.Profile, kv quant.Type) []quant.Type {
 	var types []quant.Type
 	for _, slot := range b.Kernels[d.Kernel].TypedSlots() {
@@ -56,7 +56,7 @@ func dispatchTypes(b *plan.Bundle, d *plan.Dispatch, p *plan.Profile, kv quant.T
 	return types
 }
 
-// weightTypes fills in which types each weight may have and who reads it.
+// weightTypes sets which types each weight may have, and the kernel that reads it when one token is decoded.
 func weightTypes(b *plan.Bundle) {
 	for i := range b.Weights {
 		w := &b.Weights[i]

@@ -5,9 +5,9 @@ import (
 	"mla/gen/weights"
 )
 
-// attention is multi-head latent attention with its residual:
-// x + W_O [softmax(scale (q_nope·W_UK c_j + q_pe·k_pe_j)) W_UV c_j]_h. With a
-// temperature, the scale grows with the query's position; with gates, σ(W_gate h)_h multiplies head h.
+// attention is multi-head latent attention with its residual: x + W_O [softmax(scale (q_nope·W_UK c_j +
+// q_pe·k_pe_j)) W_UV c_j]_h. With a temperature, the scale grows with the query's position. With head gates,
+// head h is multiplied by element h of σ(W_gate x).
 func (l *lowerer) attention(x *ir.Value) *ir.Value {
 	m := &l.s.Model
 	heads, nope, rope, c := m.NumAttentionHeads, m.QKNopeHeadDim, m.QKRopeHeadDim, m.KVLoraRank
@@ -32,12 +32,13 @@ func (l *lowerer) attention(x *ir.Value) *ir.Value {
 	return l.addTo(x, "attn_residual", l.matVec("o_proj", weights.OProj, ir.All(o), ir.F32))
 }
 
-// perHead refers to the equal parts of v, one for each head.
+// perHead returns a reference to v cut into equal vectors, one for each head.
 func perHead(v *ir.Value, heads int) ir.Ref {
 	return ir.Batched(v, 0, v.Len/heads, v.Len/heads)
 }
 
-// query is q = W_Q h, or W_QB norm(W_QA h), with its last dims rotated per head, where there are positions.
+// query is q = W_Q h, or with low rank W_QB norm(W_QA h). The last qk_rope_head_dim elements of each head are
+// rotated, unless the architecture has no RoPE.
 func (l *lowerer) query(h *ir.Value) *ir.Value {
 	m := &l.s.Model
 	var q *ir.Value
@@ -54,8 +55,8 @@ func (l *lowerer) query(h *ir.Value) *ir.Value {
 	return l.rope("q_rope", ir.Batched(q, 0, dk, dk), m.NumAttentionHeads)
 }
 
-// latent is the cache row [norm(c) | rope(k_pe)] of this position, without positions [norm(c) | k_pe];
-// it returns the layer's cache.
+// latent stores the cache row of this position, [norm(c) | rope(k_pe)], or [norm(c) | k_pe] if the
+// architecture has no RoPE. It returns the layer's cache.
 func (l *lowerer) latent(h *ir.Value) *ir.Value {
 	m := &l.s.Model
 	kva := l.matVec("kv_a", weights.KVAProj, ir.All(h), ir.Half)
@@ -74,6 +75,7 @@ func (l *lowerer) rope(name string, in ir.Ref, heads int) *ir.Value {
 	return l.emit(&ir.Op{Kind: ir.Rope, Name: name, In: []ir.Ref{in}, Heads: heads, Halves: l.arch.HalfSplit}, heads*in.Stride, ir.Half)
 }
 
+// expand multiplies all cached latent rows by a weight of each head: W_UK (transposed) or W_UV.
 func (l *lowerer) expand(name, role string, cache *ir.Value, n int, transposed bool) *ir.Value {
 	v := l.emit(&ir.Op{Kind: ir.Expand, Name: name, W: l.weight(role), Transposed: transposed, Heads: l.s.Model.NumAttentionHeads,
 		In: []ir.Ref{ir.Slice(cache, 0, l.s.Model.KVLoraRank)}}, n, ir.F32)

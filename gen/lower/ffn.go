@@ -5,8 +5,8 @@ import (
 	"mla/gen/weights"
 )
 
-// dense is x + W_down (silu(W_gate h) * W_up h), or without a gate
-// x + W_down max(0, W_up h)².
+// dense is x + W_down (silu(W_gate h) * W_up h), or for architectures without a gate x + W_down max(0, W_up
+// h)², with h = norm(x).
 func (l *lowerer) dense(x *ir.Value) *ir.Value {
 	h := l.norm("ffn_norm", weights.PostNorm, ir.All(x))
 	var act *ir.Value
@@ -20,9 +20,9 @@ func (l *lowerer) dense(x *ir.Value) *ir.Value {
 	return l.addTo(x, "ffn_residual", l.matVec("down", weights.DownProj, ir.All(act), ir.F32))
 }
 
-// moe is x + Σ_i w_i down_i(silu(gate_i h) * up_i h) + shared(h) over the
-// selected experts i, in the order of their selection. Some layers have a limit L on
-// what is multiplied: min(silu(gate), L) and max(-L, min(up, L)).
+// moe is x + Σ_i w_i down_i(silu(gate_i h) * up_i h) + shared(h) over the selected experts i, in the order of
+// their selection. Some layers have a limit L on both factors of SwiGLU: min(silu(gate), L) and max(-L,
+// min(up, L)).
 func (l *lowerer) moe(x *ir.Value) *ir.Value {
 	moe := l.s.MoE
 	h := l.norm("ffn_norm", weights.PostNorm, ir.All(x))
@@ -44,6 +44,7 @@ func (l *lowerer) moe(x *ir.Value) *ir.Value {
 	return l.addTo(x, "ffn_residual", y)
 }
 
+// shared is the shared experts: W_down (silu(W_gate h) * W_up h).
 func (l *lowerer) shared(h *ir.Value) *ir.Value {
 	gate := l.matVec("shared_gate", weights.SharedGate, ir.All(h), ir.Half)
 	up := l.matVec("shared_up", weights.SharedUp, ir.All(h), ir.Half)
@@ -52,9 +53,9 @@ func (l *lowerer) shared(h *ir.Value) *ir.Value {
 	return l.matVec("shared_down", weights.SharedDown, ir.All(act), ir.F32)
 }
 
-// gating selects the experts and their weights: probabilities p from the
-// router's logits, the K best of p (+ bias, within the best groups), then the
-// weights p of those, normalised and scaled as the model says.
+// gating selects the experts and their weights: probabilities p from the router's logits, the K best of p (+
+// bias, within the best groups), then the weights: p of the selected experts, normalised and scaled as the
+// model says.
 func (l *lowerer) gating(h *ir.Value) *ir.Value {
 	moe := l.s.MoE
 	logits := l.matVec("router", weights.Router, ir.All(h), ir.F32)

@@ -101,7 +101,7 @@ func compare(t *testing.T, name string, m *interp.Machine, tokens []int32, ref *
 	}
 }
 
-// TestStates: what a session keeps besides its cache has the size that is published, in MiB of float32.
+// TestStates compares the size of a session's recurrent states with published numbers, in MiB of float32.
 func TestStates(t *testing.T) {
 	for name, want := range map[string]float64{"more/kimilinear": 42.81, "ling3tiny": 19.27, "more/ling3flash": 74.92} {
 		s, err := spec.Load("../../specs/" + name + ".yaml")

@@ -14,7 +14,8 @@ import (
 //	S = diag(decay) S; S = S + k (β (v - Sᵀ k))ᵀ; o = Sᵀ q / √d
 //	x + W_O (rms(o) ⊙ w ⊙ σ(gate))
 //
-// Everything between the projections is float32 whatever the activations are: rounded states lose the text.
+// Everything between the projections is float32 even if activations are halves, because the rounding errors
+// of a state would add up over a text.
 func (l *lowerer) linear(x *ir.Value) *ir.Value {
 	m := &l.s.Model
 	heads, n, eps := m.NumAttentionHeads, l.s.Hybrid.HeadDim, m.RMSNormEps
@@ -42,7 +43,8 @@ func (l *lowerer) linear(x *ir.Value) *ir.Value {
 	return l.addTo(x, "attn_residual", l.matVec("linear_o", weights.LinearO, ir.All(o), ir.F32))
 }
 
-// convolved is silu of the causal convolution of in, whose state is the inputs of the tokens before.
+// convolved is silu(conv(in)), a causal convolution over the last tokens. Its state holds the inputs of the
+// tokens before.
 func (l *lowerer) convolved(name, role string, in *ir.Value) *ir.Value {
 	taps := l.s.Hybrid.ShortConvKernelSize
 	y := l.emit(&ir.Op{Kind: ir.Convolve, Name: name + "_conv", In: []ir.Ref{ir.All(in)}, W: l.weight(role),
@@ -50,7 +52,7 @@ func (l *lowerer) convolved(name, role string, in *ir.Value) *ir.Value {
 	return l.elementwise(ir.SiLU, name+"_silu", y)
 }
 
-// gate is W h, or of low rank W_b (W_a h).
+// gate is W_a h, or with low-rank gates W_b (W_a h).
 func (l *lowerer) gate(name, a, b string, h *ir.Value) *ir.Value {
 	if !l.arch.LowRankGates {
 		return l.matVec(name, a, ir.All(h), ir.F32)
@@ -58,7 +60,8 @@ func (l *lowerer) gate(name, a, b string, h *ir.Value) *ir.Value {
 	return l.matVec(name+"_b", b, ir.All(l.matVec(name+"_a", a, ir.All(h), ir.Half)), ir.F32)
 }
 
-// decay is what each row of the state keeps, by the law of the architecture.
+// decay is the factor on each row of the state: exp(A softplus(f + dt)), or for architectures with a bounded
+// gate exp(bound σ(A (f + dt))).
 func (l *lowerer) decay(f *ir.Value) *ir.Value {
 	heads := l.s.Model.NumAttentionHeads
 	kind := ir.SoftplusDecay
@@ -80,7 +83,7 @@ func (l *lowerer) elementwise(kind ir.Kind, name string, in *ir.Value) *ir.Value
 	return l.emit(&ir.Op{Kind: kind, Name: name, In: []ir.Ref{ir.All(in)}}, in.Len, ir.F32)
 }
 
-// state is what stays of a session in this layer.
+// state returns a value of n elements that this layer keeps for each session.
 func (l *lowerer) state(name string, n int) *ir.Value {
 	v := l.p.NewValue(name, l.layer, n)
 	v.Class = ir.State

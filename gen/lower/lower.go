@@ -1,9 +1,7 @@
-// Package lower turns a spec into the unfused program: one op per formula, one
-// op per launch, named as in the papers. It is the readable definition of the
-// model (DeepSeek-V2, arXiv 2405.04434, section 2.1, for multi-head latent
-// attention; DeepSeek-V3, arXiv 2412.19437, for sigmoid gating with a selection
-// bias; Kimi Linear, arXiv 2510.26692, section 3, for linear attention); everything
-// later only rearranges it.
+// Package lower turns a spec into the unfused program: one op per formula, one op per launch, named as in the
+// papers. It is the definition of the model (DeepSeek-V2, arXiv 2405.04434, section 2.1, for multi-head
+// latent attention; DeepSeek-V3, arXiv 2412.19437, for sigmoid gating with a selection bias; Kimi Linear,
+// arXiv 2510.26692, section 3, for linear attention); later packages only rearrange it.
 package lower
 
 import (
@@ -15,7 +13,7 @@ import (
 	"mla/runtime/gguf"
 )
 
-// Lower returns the unfused program of width rows. How many they are changes no formula.
+// Lower returns the unfused program of width rows. The formulas do not depend on width.
 func Lower(s *spec.Spec, width int) *ir.Program {
 	l := &lowerer{s: s, arch: gguf.ArchitectureOf(s.Architecture), p: &ir.Program{Width: width, Spec: s, Weights: weights.Table(s)}, layer: -1}
 	x := l.begin()
@@ -60,15 +58,15 @@ func (l *lowerer) weight(role string) []*ir.Value {
 	return []*ir.Value{l.p.WeightValue(role, l.layer)}
 }
 
-// begin is the residual stream in front of the first layer: the token's embedding, or in
-// the layer that predicts eh_proj [enorm(e); hnorm(h)], whose input the host makes of the
-// embedding e of the token and the hidden state h of the position before.
+// begin is the input of the first layer: the token's embedding, or in a multi-token-prediction layer eh_proj
+// [enorm(e); hnorm(h)]. The host makes the vector in brackets of the token's embedding e and of the hidden
+// state h of the position before.
 func (l *lowerer) begin() *ir.Value {
 	if l.s.NextN == 0 {
 		return l.embed()
 	}
 	in := l.p.NewValue("joined", -1, 2*l.s.Model.HiddenSize)
-	in.Elem, l.p.Input, l.layer = ir.Half, in, 0 // no part of the head, which is what lies outside the layers
+	in.Elem, l.p.Input, l.layer = ir.Half, in, 0 // layer 0: launches without a layer at the end are the head
 	return residual(l.matVec("eh_proj", weights.EHProj, ir.All(in), ir.F32))
 }
 
@@ -76,21 +74,21 @@ func (l *lowerer) embed() *ir.Value {
 	return residual(l.emit(&ir.Op{Kind: ir.Embed, Name: "embed", W: l.weight(weights.EmbedTokens), Scale: l.arch.ScaleEmb}, l.s.Model.HiddenSize, ir.F32))
 }
 
-// residual names the values of the residual stream alike, so that the kernels
-// of all layers are the same.
+// residual gives all values of the residual stream the same name, so that layers can share kernels.
 func residual(v *ir.Value) *ir.Value {
 	v.Name = "x"
 	return v
 }
 
-// addTo is x + scale_depth/√layers · y on the residual stream.
+// addTo is x + scale_depth/√layers · y on the residual stream. Without scale_depth the op's Scale is 0, which
+// means 1.
 func (l *lowerer) addTo(x *ir.Value, name string, y *ir.Value) *ir.Value {
 	v := residual(l.add(name, x, y))
 	l.last().Scale = l.arch.ScaleDepth / math.Sqrt(float64(l.s.Model.NumHiddenLayers))
 	return v
 }
 
-// last is the op that was emitted last.
+// last returns the op that was emitted last.
 func (l *lowerer) last() *ir.Op { return l.p.Launches[len(l.p.Launches)-1].Parts[0].Ops[0] }
 
 // head computes the logits; a tied head reads the embedding table.

@@ -36,8 +36,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestVerified: what lowering makes of any model is a valid program of one op a
-// launch, which uses every weight of the table.
+// TestVerified checks that lowering makes a valid program of every model: one op per launch, and every weight
+// of the table in use.
 func TestVerified(t *testing.T) {
 	for seed, s := range append(spectest.Varied(100), spectest.Hybrids(20)...) {
 		p := lower.Lower(s, 1)

@@ -1,6 +1,6 @@
-// Package metallib has Apple's compiler compile the kernels of a bundle, on a Mac with
-// Xcode. It asks for what the runtime asks for when it compiles from source, as
-// scripts/metallib.sh does for the bundles of the repository.
+// Package metallib compiles the kernels of a bundle with Apple's compiler, on a Mac with Xcode. It uses the
+// options with which the runtime compiles from source, as scripts/metallib.sh does for the bundles of the
+// repository.
 package metallib
 
 import (
@@ -12,7 +12,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// Build returns a library of all kernels of b.
+// Build returns a Metal library of all kernels of b. The error has the compiler's output.
 func Build(b *plan.Bundle) ([]byte, error) {
 	work, err := os.MkdirTemp("", "metallib")
 	if err != nil {
@@ -34,6 +34,6 @@ func Build(b *plan.Bundle) ([]byte, error) {
 	return os.ReadFile(library)
 }
 
-// flags are the version of the language and of macOS that all bundles need, and arithmetic as
-// written with precise functions. That nothing is contracted is a pragma of the source.
+// flags select the version of the language and of macOS that all bundles need, and precise arithmetic. A
+// pragma in the source forbids contraction.
 var flags = []string{"-std=metal3.1", "-mmacosx-version-min=14.0", "-fno-fast-math"}

@@ -7,15 +7,16 @@ import (
 	"mla/runtime/plan"
 )
 
-// attention is the shape of an attend kernel: the plain form, and the matrix form for the cache
-// types that have it.
+// attention is the shape of an attend kernel: of its plain form, and of its matrix form for each cache type
+// that has one.
 type attention struct {
 	target.PlainAttention
-	Heads  int // at a time
+	Heads  int // heads that attend at a time
 	Matrix []matrixAttention
 }
 
-// SplitRows is the Metal expression for the cache rows of a split, where nkv is that for all rows.
+// SplitRows returns the Metal expression for the number of cache rows of a split. nkv is the expression for
+// the number of cache rows of all splits.
 func (k *kernelView) SplitRows(s plan.Splits, nkv string) (string, error) {
 	least := max(s.Tile, s.Least)
 	if s.PerCore == 0 {
@@ -25,7 +26,7 @@ func (k *kernelView) SplitRows(s plan.Splits, nkv string) (string, error) {
 	return fmt.Sprintf("rows_of_splits<%du, %du>(%s, uint(%s.splits))", s.Tile, least, nkv, args), err
 }
 
-// floats is the threadgroup memory of the largest form.
+// floats returns the threadgroup memory of the largest form, in floats.
 func (a *attention) floats() int {
 	n := a.Floats()
 	for i := range a.Matrix {
@@ -34,7 +35,8 @@ func (a *attention) floats() int {
 	return n
 }
 
-// attentionShape fits attention into registers and threadgroup memory, and the matrix forms into a budget.
+// attentionShape fits the plain form into registers and threadgroup memory, and the matrix forms into a
+// budget. It fails if the plain form does not fit.
 func attentionShape(p *plan.Attend, threads int, budget *target.Budget) (*attention, error) {
 	if p.Heads < 1 || p.LatDim < 1 || p.PeDim < 1 || p.Splits.Count < 1 || p.Splits.Tile < 1 {
 		return nil, fmt.Errorf("attention over %d heads of %d + %d columns in %d splits of tiles of %d", p.Heads, p.LatDim, p.PeDim, p.Splits.Count, p.Splits.Tile)
@@ -50,7 +52,8 @@ func attentionShape(p *plan.Attend, threads int, budget *target.Budget) (*attent
 	return a, err
 }
 
-// turns lists how many heads may attend at a time: all, or with a budget for turns fewer.
+// turns lists the numbers of heads that may attend at a time: all heads, and if the budget allows several
+// turns also their divisors, falling.
 func turns(heads int, budget *target.Budget) (list []int) {
 	for n := 1; n <= heads; n++ {
 		if heads%n == 0 {
@@ -63,7 +66,7 @@ func turns(heads int, budget *target.Budget) (list []int) {
 	return list
 }
 
-// fitPlain fits the plain form into threadgroup memory, with the largest tile that divides the plan's.
+// fitPlain fits the plain form into threadgroup memory, with the largest tile that divides the plan's tile.
 func (a *attention) fitPlain(p *plan.Attend, simdgroups int) error {
 	for tile := min(p.Splits.Tile, simdWidth); tile > 0; tile-- {
 		a.PlainAttention = target.PlainAttentionOf(a.Heads, p.LatDim, p.PeDim, simdgroups, tile)
@@ -79,8 +82,7 @@ func (a *attention) fitPlain(p *plan.Attend, simdgroups int) error {
 		a.Heads, a.Width, simdgroups, target.ThreadgroupBytes)
 }
 
-// HeadsAtATime is how many heads attend at a time in the form that is printed, FirstHead the variable that has the first of
-// them: none where all do.
+// HeadsAtATime returns how many heads attend at a time in the form that is printed.
 func (v *partView) HeadsAtATime() int {
 	if v.Matrix != nil {
 		return v.Matrix.Heads
@@ -88,6 +90,7 @@ func (v *partView) HeadsAtATime() int {
 	return v.Attention.Heads
 }
 
+// FirstHead returns the variable with the first of these heads; "" if all heads attend at once.
 func (v *partView) FirstHead() string {
 	if v.HeadsAtATime() == v.P.(*plan.Attend).Heads {
 		return ""
@@ -95,7 +98,8 @@ func (v *partView) FirstHead() string {
 	return "head"
 }
 
-// SkippedHeads is what an index of the first of those heads has of an array with n numbers of each.
+// SkippedHeads returns the term that an index into an array with n numbers per head has for the heads before
+// FirstHead.
 func (v *partView) SkippedHeads(n int) string {
 	if v.FirstHead() == "" {
 		return ""

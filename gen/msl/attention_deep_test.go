@@ -52,10 +52,10 @@ func TestHalfQueriesAreExact(t *testing.T) {
 	}
 }
 
-// TestAttentionRescales has scores that rise from row to row by more than a weight's
-// range, so that the sums shrink again and again, and fall again; and scores of which two
-// steps, together beyond that range, leave half of the sum to what has shrunk, so that it
-// shows if it shrinks twice.
+// TestAttentionRescales runs attention on two kinds of scores. The first rise from row to row by more than a
+// weight's range, so that the sums shrink again and again, and then fall. The second rise in two steps,
+// together by more than that range, and half of the sum comes from weights that have shrunk, so that the
+// result is wrong if they shrink twice.
 func TestAttentionRescales(t *testing.T) {
 	for name, score := range map[string]func(row int) float64{
 		"rising": func(row int) float64 { return float64(min(row, 120-row)) / 2 },

@@ -61,8 +61,8 @@ func (m *memory) sectorsOf(pos int) (list []int) {
 	return slices.Compact(list)
 }
 
-// early runs the first split of attention while the newest of a given number of rows arrives, for each of them, and
-// calls wrong with what is. One source serves all of them.
+// early runs the first split of attention while the newest row arrives, for each of the numbers of rows, and
+// calls wrong with each error. All runs use one source.
 func early(t *testing.T, k *plan.Kernel, v *plan.Variant, rows []int, change func(string) string, wrong func(rows int, err error)) {
 	t.Helper()
 	var arrivals []arrival
@@ -112,7 +112,7 @@ func (m arrival) attend(e *execute.Program, kernel string) error {
 	return nil
 }
 
-// earlyMistakes are what early loads could get wrong: text of the source, and what stands in its place.
+// earlyMistakes are mistakes in early loads. Each replaces the text old of the source by the text by.
 var earlyMistakes = []struct{ name, old, by string }{
 	{"all rows early", "min(r, n - 1u);\n        const bool wanted = from < newest ?", "min(r, n - 1u);\n        const bool wanted = true ?"},
 	{"neighbours early", "NEIGHBOURS = (511u + W) / W", "NEIGHBOURS = 0"},
@@ -120,9 +120,9 @@ var earlyMistakes = []struct{ name, old, by string }{
 	{"not after the split", "to - from + cache_t::NEIGHBOURS", "to - from"},
 }
 
-// TestEarly: what attention loads before the dispatch before has ended is nothing of the newest
-// row, whether that is in the split or the first one after it, for scales that share 32 bytes
-// with those of the next row and of several.
+// TestEarly checks that attention loads nothing of the newest row before the dispatch before has ended,
+// whether that row is in the split or the first one after it, for scales that share 32 bytes with those of
+// one or more following rows.
 func TestEarly(t *testing.T) {
 	found := map[string]int{}
 	for _, shape := range []struct{ heads, lat, pe, simdgroups int }{{16, 512, 64, 8}, {4, 128, 64, 4}} {

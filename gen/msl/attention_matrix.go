@@ -9,14 +9,14 @@ import (
 	"mla/runtime/quant"
 )
 
-// matrixAttention is the shape of the matrix form of attention on one type of cache;
-// see templates/msl/lib/attend_matrix.metal.
+// matrixAttention is the shape of the matrix form of attention for one type of cache; see
+// templates/msl/lib/attend_matrix.metal.
 type matrixAttention struct {
 	Cache  quant.Type
 	Tile   int // cache rows at a time, a power of two
 	Piece  int // rows that pass through threadgroup memory at a time
-	Terms  int // halves that a query is the sum of
-	Heads  int // at a time
+	Terms  int // number of halves whose sum is a query
+	Heads  int // heads that attend at a time
 	floats int // of threadgroup memory
 
 	registers Registers
@@ -24,25 +24,25 @@ type matrixAttention struct {
 
 const (
 	block = verify.Block // rows and columns of a simdgroup matrix
-	// queryTerms is 1: rounding queries to halves moves a score as much as rounding
-	// the cache's keys to halves has. With 2 the logits of the reference models are
-	// within 0.010 instead of 0.012, for half as many products again.
+	// queryTerms is 1: rounding a query to halves changes a score as much as the cache's rounding of keys to
+	// halves already has. With 2 the logits of the reference models are within 0.010 instead of 0.012, for
+	// 1.5 times as many products.
 	queryTerms = 1
-	// minBlocks is the fewest blocks of latent columns per simdgroup. Models that have
-	// fewer are for tests: what matters there is that the plain form rounds neither
-	// queries nor weights, as their routers may choose by differences of 1e-4.
+	// minBlocks is the least number of blocks of latent columns per simdgroup. Only models for tests have
+	// fewer. Their routers may choose by differences of 1e-4, so they need the plain form, which rounds
+	// neither queries nor weights.
 	minBlocks = 2
 )
 
-// cacheLoad is how a lane loads cache rows: widest columns in 16 bytes, or a block of 8
-// where rows have no whole ones; with each load a register for its scale, or none.
+// cacheLoad is how a lane loads cache rows: widest columns in 16 bytes, or if these do not divide a row, a
+// block of 8 columns. Each load takes scale registers for its scale.
 type cacheLoad struct{ widest, scale int }
 
-// cacheLoads are of the types that have a matrix form: see templates/msl/lib/cache.metal.
+// cacheLoads has the types of cache that have a matrix form: see templates/msl/lib/cache.metal.
 var cacheLoads = map[quant.Type]cacheLoad{quant.F16: {8, 0}, quant.Q8_0: {16, 1}}
 
-// loads is how many times a lane loads its part of a tile's rows of a given number of blocks, and the
-// registers that this takes.
+// loads returns how many loads of a lane fetch its part of a tile, whose rows have a number of blocks, and
+// the registers that they take.
 func (c cacheLoad) loads(tile, blocks int) (n, registers int) {
 	each := block
 	if blocks*block%c.widest == 0 {
@@ -65,7 +65,7 @@ func matrixShapes(p *plan.Attend, threads int, budget *target.Budget) []matrixAt
 	return list
 }
 
-// matrix is the matrix form for a type of cache, or nil: the plain form serves it.
+// matrix returns the matrix form for a type of cache, or nil if it has only the plain form.
 func (a *attention) matrix(cache quant.Type) *matrixAttention {
 	if i := slices.IndexFunc(a.Matrix, func(m matrixAttention) bool { return m.Cache == cache }); i >= 0 {
 		return &a.Matrix[i]
@@ -73,8 +73,9 @@ func (a *attention) matrix(cache quant.Type) *matrixAttention {
 	return nil
 }
 
-// matrixShape fits the matrix form into the registers of a budget and threadgroup memory, with as many heads at a time as
-// may be. It returns nil where the plain form has to serve: columns that are no whole blocks or too few, or too many heads.
+// matrixShape fits the matrix form into the registers of a budget and into threadgroup memory, with as many
+// heads at a time as possible. It returns nil if only the plain form works: columns are not whole blocks,
+// there are too few columns, or too many heads.
 func matrixShape(p *plan.Attend, threads int, budget *target.Budget, cache quant.Type) *matrixAttention {
 	if !wholeBlocks(p) {
 		return nil
@@ -87,8 +88,8 @@ func matrixShape(p *plan.Attend, threads int, budget *target.Budget, cache quant
 	return nil
 }
 
-// matrixOfHeads is the same for a given number of heads, with the largest tile of up to a simdgroup's rows, a power of two, and in the
-// largest pieces.
+// matrixOfHeads is matrixShape for a fixed number of heads at a time. It takes the largest tile, a power of
+// two of at most 32 rows, and for this tile the largest pieces.
 func matrixOfHeads(p *plan.Attend, atATime, threads int, budget *target.Budget, cache quant.Type) *matrixAttention {
 	simdgroups := threads / simdWidth
 	heads := ceil(atATime, block)
@@ -113,8 +114,8 @@ func matrixOfHeads(p *plan.Attend, atATime, threads int, budget *target.Budget, 
 	return nil
 }
 
-// wholeBlocks says whether every block has columns of one kind, and whether queries can
-// be loaded four columns at a time.
+// wholeBlocks reports whether latent and rotated columns are whole blocks, and queries can be loaded four
+// columns at a time.
 func wholeBlocks(p *plan.Attend) bool {
 	return p.LatDim%block == 0 && p.PeDim%block == 0 && (p.QAbs.Offset|p.QAbs.Stride|p.QPe.Offset|p.QPe.Stride)%4 == 0
 }

@@ -11,12 +11,12 @@ import (
 	"mla/runtime/quant"
 )
 
-// matrixTolerance is relative to the largest result of attention on a cache of
-// halves or Q8_0. Queries, weights and what Q8_0 stands for are rounded to halves: 2^-12
-// of each at most, and rounding errors of a sum of many have random signs.
+// matrixTolerance is relative to the largest result of attention on a cache of halves or Q8_0. Queries,
+// weights and dequantised Q8_0 values are rounded to halves, each by 2^-12 at most. In a long sum the
+// rounding errors have random signs.
 const matrixTolerance = 0x1p-11
 
-// inMatrices says whether a slot is a result of attention that may take the matrix
+// inMatrices reports whether a slot is a result of attention that may take the matrix
 // form.
 func (m *memory) inMatrices(slot int) bool {
 	a, ok := m.k.Parts[0].(*plan.Attend)

@@ -8,19 +8,20 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// body is how a kind of part is printed.
+// body is how a type of part is printed.
 type body struct {
 	template string
-	// waits says that the template has GRID_WAIT itself, after the loads that need not wait: weights, the step's
-	// state, and cache rows of earlier tokens.
+	// waits says that the template itself has GRID_WAIT, where it waits for the previous dispatch. Before it
+	// the template loads what that dispatch does not write: weights, states, and cache rows of earlier
+	// tokens.
 	waits bool
-	// floats is the threadgroup memory that the template uses; nil: none.
+	// floats returns the threadgroup memory that the template uses, in floats; nil: none.
 	floats func(v *partView) int
-	// view adds what the template needs; nil: nothing.
+	// view sets the fields of the view that the template needs; nil: none.
 	view func(v *partView) error
 }
 
-// bodies is the table of parts. Products by tiles of inputs have templates of their own, see bodyOf.
+// bodies is the table of the types of parts. Products on simdgroup matrices have templates of their own, see bodyOf.
 var bodies = map[reflect.Type]body{
 	kind[*plan.MatVec]():       {"matvec.msl", true, (*partView).laneFloats, (*partView).viewMatVec},
 	kind[*plan.Experts]():      {"experts.msl", true, (*partView).laneFloats, (*partView).viewExperts},
@@ -53,7 +54,7 @@ var bodies = map[reflect.Type]body{
 
 func kind[P plan.Part]() reflect.Type { return reflect.TypeFor[P]() }
 
-// bodyOf is a part's line of the table.
+// bodyOf returns how a part is printed. It fails if its type has no template.
 func bodyOf(p plan.Part) (body, error) {
 	b, ok := bodies[reflect.TypeOf(p)]
 	if !ok {
@@ -79,7 +80,7 @@ func (v *partView) viewMatVec() error {
 		return err
 	}
 	if p.Rope != nil {
-		v.N += v.N % 2 // a simdgroup turns whole pairs
+		v.N += v.N % 2 // a simdgroup rotates whole pairs
 	}
 	return nil
 }
@@ -92,7 +93,7 @@ func (v *partView) viewExperts() error {
 	return v.viewRows()
 }
 
-// viewRows shares the rows of a threadgroup out among its simdgroups.
+// viewRows sets N, the rows of each simdgroup of a threadgroup.
 func (v *partView) viewRows() error {
 	if m := v.Product; verify.Matrices(v.P) {
 		v.N = m.RowsPerGroup * v.Slices() / v.Simdgroups()
@@ -109,10 +110,10 @@ func (v *partView) viewAttend() (err error) {
 
 func (v *partView) attentionFloats() int { return v.Attention.floats() }
 
-// pairFloats are two numbers of every simdgroup.
+// pairFloats is two numbers for every simdgroup.
 func (v *partView) pairFloats() int { return 2 * v.Simdgroups() }
 
-// storeFloats are a norm's sums of squares.
+// storeFloats is a norm's sum of squares for every simdgroup.
 func (v *partView) storeFloats() int {
 	if v.P.(*plan.StoreKV).Norm == nil {
 		return 0

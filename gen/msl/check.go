@@ -8,8 +8,8 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// check holds a kernel to the limits of the GPU and to what its templates take for
-// granted (package verify), and its names to the language and the templates.
+// check checks a kernel against the limits of the GPU and the assumptions of its templates (package verify),
+// and the names of its variants against the words of the language and of the templates.
 func (p *printer) check(k *plan.Kernel) error {
 	if err := verify.Kernel(k); err != nil {
 		return err

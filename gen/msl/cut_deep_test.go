@@ -11,8 +11,8 @@ import (
 	"mla/runtime/plan/pieces"
 )
 
-// TestSingleKernels parses every kernel of one bundle by itself: what it needs must not
-// be there by the luck of another's need.
+// TestSingleKernels parses every kernel of one bundle by itself. It must not depend on functions that the
+// source contains only because another kernel needs them.
 func TestSingleKernels(t *testing.T) {
 	for _, b := range generated.Bundles() {
 		if b.Name != "glm47mini" && b.Name != "dsv2liteminif16" {

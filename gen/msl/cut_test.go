@@ -72,9 +72,9 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestCuts parses what a device is given of every bundle, for every profile of the
-// bundle's spec: nothing that these kernels need may be missing. Bundles whose activations
-// alone differ have one source, and so the same cuts: a text is parsed once.
+// TestCuts parses the part of every bundle's source that a device compiles, for every profile of the bundle's
+// spec. No declaration that these kernels need may be missing. Bundles that differ only in activations have
+// one source and the same parts, so each text is parsed once.
 func TestCuts(t *testing.T) {
 	var parsed sync.Map
 	for _, b := range generated.Bundles() {

@@ -23,7 +23,7 @@ type dispatch struct {
 	kernel *plan.Kernel
 }
 
-// variant is the one for the profile's types.
+// variant returns the kernel's variant for the profile's types.
 func (d *dispatch) variant() *plan.Variant {
 	var types []quant.Type
 	for _, slot := range d.kernel.TypedSlots() {
@@ -42,7 +42,7 @@ func (d *dispatch) variant() *plan.Variant {
 	return nil
 }
 
-// compare runs the kernel on what the interpreter has computed.
+// compare runs the kernel on the values that the interpreter has computed.
 func (d *dispatch) compare() {
 	d.t.Helper()
 	v := d.variant()
@@ -66,7 +66,7 @@ func (d *dispatch) compare() {
 	}
 }
 
-// contents is what a slot holds after the dispatch.
+// contents returns the expected bytes of a slot after the dispatch.
 func (d *dispatch) contents(slot int) []byte {
 	s, op := &d.kernel.Slots[slot], &d.Operands[slot]
 	switch op.Space {
@@ -176,7 +176,7 @@ func (d *dispatch) half(slot int) bool {
 	}
 }
 
-// poison spoils what the dispatch has to write; of a cache, that is one row.
+// poison overwrites the memory that the dispatch must write. In a cache that is one row.
 func (d *dispatch) poison(slot int, b []byte) {
 	if d.Operands[slot].Space != plan.SpaceKV {
 		fill(b)
@@ -216,7 +216,7 @@ func (d *dispatch) cache(x []float64) []byte {
 	return b
 }
 
-// numbers are what a slot holds.
+// numbers decodes the contents of a slot.
 func (d *dispatch) numbers(slot int, b []byte) []float64 {
 	if d.kernel.Slots[slot].Space != plan.SpaceKV || d.kv != quant.Q8_0 {
 		return decode(d.half(slot), b)
@@ -232,11 +232,10 @@ func (d *dispatch) numbers(slot int, b []byte) []float64 {
 	return x
 }
 
-// The interpreter is exact: what differs are float32 sums of up to 768 terms and
-// inputs rounded to float32, some 10 × 2^-24 of the largest result, and as much
-// again where a format's offset cancels. A stored half may round either way; a
-// cache of halves moves each score by up to 2^-11 of the sum of its terms, times what
-// the query's temperature is at its position.
+// The interpreter is exact. Differences come from float32 sums of up to 768 terms and from inputs rounded to
+// float32: about 10 × 2^-24 of the largest result, and as much again where a format's offset cancels. A
+// stored half may round either way; a cache of halves moves each score by up to 2^-11 of the sum of its
+// terms, times what the query's temperature is at its position.
 const (
 	tolerance      = 1e-5
 	halfTolerance  = 0x1p-10
@@ -253,7 +252,7 @@ const (
 	productTolerance = 0x1p-8
 )
 
-// temperature is by what the dispatch multiplies scores beside their scale.
+// temperature returns the factor by which the dispatch multiplies scores besides their scale.
 func (d *dispatch) temperature() float64 {
 	for _, p := range d.kernel.Parts {
 		if p, ok := p.(*plan.Attend); ok {
@@ -263,7 +262,7 @@ func (d *dispatch) temperature() float64 {
 	return 1
 }
 
-// differ compares a slot with what the interpreter computed.
+// differ compares a slot with the interpreter's values.
 func (d *dispatch) differ(slot int, got, want []byte) error {
 	s := &d.kernel.Slots[slot]
 	if !s.Write || s.Space == plan.SpaceCounters {
@@ -313,7 +312,7 @@ func (d *dispatch) readsCache(t quant.Type) bool {
 	return d.kv == t && slices.ContainsFunc(d.kernel.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceKV && !s.Write })
 }
 
-// multipliesHalves says whether some mat-vec of the kernel reads halves.
+// multipliesHalves reports whether some mat-vec of the kernel reads halves.
 func (d *dispatch) multipliesHalves() bool {
 	return slices.ContainsFunc(d.kernel.Parts, func(p plan.Part) bool {
 		switch p := p.(type) {

@@ -7,15 +7,15 @@ import (
 	"mla/runtime/plan"
 )
 
-// dots is a part whose mat-vec reads its input from X: the columns Chunk, some
-// at a time if the input is staged.
+// dots is a part whose mat-vec reads columns Chunk of its input X. If the input is staged, the mat-vec runs
+// once for each stage.
 type dots struct {
 	*partView
 	X, Chunk string
 	staged   bool
 }
 
-// Indent is that of the lines that multiply.
+// Indent is the indentation of the lines that multiply.
 func (d dots) Indent() string {
 	if d.staged {
 		return strings.Repeat(" ", 6)
@@ -23,24 +23,25 @@ func (d dots) Indent() string {
 	return strings.Repeat(" ", 4)
 }
 
-// Staged, Combined and Direct say where the mat-vec finds its input.
+// Staged, Combined and Direct are the places of a mat-vec's input: staged in threadgroup memory, combined
+// there from splits of attention, or in device memory.
 func (v *partView) Staged() dots   { return dots{v, "in_shared{xs, c}", "c, c + n", true} }
 func (v *partView) Combined() dots { return dots{v, "in_shared{xs, 0u}", v.columns(), false} }
 func (v *partView) Direct() dots   { return dots{v, v.InputOfRows(v.input()), v.columns(), false} }
 
-// Preloads says whether a lane loads its first blocks before the inputs are there. Those that pass in
-// stages wait for all of the threadgroup between. Where attention goes by parts (see target.Target.Parts) a thread has no registers for them beside the
-// splits that it combines.
+// Preloads reports whether a lane loads its first blocks of weights before the inputs are there. Staged
+// inputs do not allow it, because all threads wait for each stage. In the forms of target.Target.Parts a
+// mat-vec that combines splits has no registers for it.
 func (v *partView) Preloads() bool {
 	p, ok := v.P.(*plan.MatVec)
 	return ok && p.Norm == nil && (p.Combine == nil || !v.parts())
 }
 
-// Eager says whether a mat-vec of one row lets the next dispatch begin before it waits itself. Its lanes have their
-// first weights on their way by then.
+// Eager reports whether a mat-vec of one row lets the next dispatch start before it waits for the previous
+// one. By then its lanes are loading their first weights.
 func (v *partView) Eager() bool { return v.Preloads() && v.Width == 0 && v.printer.target().Eager() }
 
-// Preload is the type of what it loads of the weight in a slot.
+// Preload returns the type that holds the preloaded blocks of the weight in a slot.
 func (v *partView) Preload(slot int) string {
 	_, cols := matrix(v.P)
 	matrices := 1

@@ -37,8 +37,7 @@ func executeAll(t *testing.T, b *plan.Bundle) {
 	executeSource(t, b, print(t, b), false)
 }
 
-// executeSource runs all kernels of a bundle, on rows that are split if the source
-// wants it.
+// executeSource runs all kernels of a bundle, on rows in the split layout if the source has the macro for it.
 func executeSource(t *testing.T, b *plan.Bundle, source string, split bool) {
 	t.Helper()
 	e := executor(t, source)
@@ -107,7 +106,7 @@ const tolerance = 3e-5
 // round either way.
 const halfTolerance = 0x1p-10
 
-// compare wants each buffer of m to equal want's, which was like before.
+// compare checks that each buffer of m equals that of want. before is the memory before the launch.
 func (m *memory) compare(t *testing.T, want, before *memory) {
 	t.Helper()
 	for slot, s := range m.k.Slots {
@@ -124,8 +123,8 @@ func (m *memory) compare(t *testing.T, want, before *memory) {
 	}
 }
 
-// compareNumbers compares what a slot's numbers became, relative to the largest of
-// those that changed: the others are no measure, nor are the masks of empty splits.
+// compareNumbers compares the numbers in a slot. The tolerance is relative to the largest number that
+// changed: unchanged numbers say nothing about the scale of results, nor do the masks of empty splits.
 func (m *memory) compareNumbers(t *testing.T, want, before *memory, slot int) {
 	t.Helper()
 	n, allowed, rare := len(m.data[slot])/4, tolerance, 0
@@ -139,7 +138,7 @@ func (m *memory) compareNumbers(t *testing.T, want, before *memory, slot int) {
 	if m.inMatrices(slot) {
 		allowed = matrixTolerance
 		if m.half(slot) {
-			allowed += halfTolerance // what is so far off may be rounded to another half
+			allowed += halfTolerance // a difference of this size can round to another half
 		}
 	}
 	largest := 0.0

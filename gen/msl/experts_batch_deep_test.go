@@ -89,8 +89,8 @@ func casesOf(t *testing.T, b, few *plan.Bundle) []check.Case {
 	})
 }
 
-// TestExpertsEarly: what the experts' down projection reads before the dispatch before has ended is nothing of that
-// one's results, its inputs: these are other bytes until GRID_WAIT.
+// TestExpertsEarly checks that the experts' down projection loads nothing that the dispatch before writes
+// until that one has ended: its inputs are other bytes until GRID_WAIT.
 func TestExpertsEarly(t *testing.T) {
 	t.Parallel()
 	const (

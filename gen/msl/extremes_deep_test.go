@@ -12,8 +12,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// extremes are inputs at the ends of half's range: what a sum of four may not exceed,
-// and what is lost of products that are subnormal in units.
+// extremes are inputs at the ends of the range of half: sums of four that must not overflow, and products
+// that are subnormal and lose bits.
 var extremes = map[string]func(i int) float32{
 	"largest":              func(int) float32 { return 65504 },
 	"largest of two signs": func(i int) float32 { return float32(math.Copysign(65504, float64(i*i%7)-2.5)) },

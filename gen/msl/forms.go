@@ -7,9 +7,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// A kernel has one body for all its variants, but for attention: each type of cache that
-// the matrix form serves has a body of its own, so that nobody compiles a form that the
-// cache of the file does not take.
+// A kernel has one body for all its variants. Attention has one more body for each type of cache with a
+// matrix form, so that a device compiles only the forms that the cache of the session needs.
 
 // attending returns the part that has matrix forms, or nil.
 func attending(parts []partView) *partView {
@@ -21,7 +20,7 @@ func attending(parts []partView) *partView {
 	return nil
 }
 
-// bodies prints the body of the plain form, or the only one, and those of matrix forms.
+// bodies prints the body of the plain form, or the only body, and then the bodies of the matrix forms.
 func (p *printer) bodies(v *kernelView, parts []partView, floats int) {
 	p.body(v, v.bodyName(nil), parts, floats)
 	part := attending(parts)
@@ -37,7 +36,7 @@ func (p *printer) bodies(v *kernelView, parts []partView, floats int) {
 	}
 }
 
-// bodyName is the name of a body.
+// bodyName returns the name of the body for a matrix form; nil stands for the plain form or the only body.
 func (k *kernelView) bodyName(m *matrixAttention) string {
 	if m != nil {
 		return k.Kernel.Name + "_" + m.Cache.String() + "_body"
@@ -45,7 +44,7 @@ func (k *kernelView) bodyName(m *matrixAttention) string {
 	return k.Kernel.Name + "_body"
 }
 
-// bodyOf is the name of the body that a variant calls.
+// bodyOf returns the name of the body that a variant calls.
 func (k *kernelView) bodyOf(variant *plan.Variant, parts []partView) string {
 	part := attending(parts)
 	if part == nil {
@@ -55,8 +54,8 @@ func (k *kernelView) bodyOf(variant *plan.Variant, parts []partView) string {
 	return k.bodyName(part.Attention.matrix(t))
 }
 
-// floatsOf is the threadgroup memory of a variant: of attention what its form takes, of
-// others floats.
+// floatsOf returns the threadgroup memory of a variant: for attention the memory of its form, for other
+// kernels floats.
 func (k *kernelView) floatsOf(variant *plan.Variant, parts []partView, floats int) int {
 	part := attending(parts)
 	if part == nil || len(parts) > 1 {
@@ -69,7 +68,7 @@ func (k *kernelView) floatsOf(variant *plan.Variant, parts []partView, floats in
 	return roundUp(part.Attention.Floats(), 4)
 }
 
-// cacheType is the type that a variant's cache has, if it has one.
+// cacheType returns the type of a variant's cache, and whether it has one.
 func cacheType(k *plan.Kernel, v *plan.Variant) (t quant.Type, ok bool) {
 	i := slices.IndexFunc(k.TypedSlots(), func(slot int) bool { return k.Slots[slot].Space == plan.SpaceKV })
 	if i < 0 || i >= len(v.Types) {

@@ -7,10 +7,10 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// KeysPerLane is how many experts each lane has while they are selected.
+// KeysPerLane returns how many experts' keys each lane holds while experts are selected.
 func (v *partView) KeysPerLane() int { return ceil(verify.GatingOf(v.P).Experts, simdWidth) }
 
-// RoutedRows is how many rows a simdgroup routes: its share of a batch, or the one that the text is about.
+// RoutedRows returns how many rows a simdgroup routes: its share of a batch, or one.
 func (v *partView) RoutedRows() int {
 	if v.routesBatch() {
 		return ceil(v.Width, v.Simdgroups())
@@ -18,17 +18,18 @@ func (v *partView) RoutedRows() int {
 	return 1
 }
 
-// routesBatch says whether the part routes all rows in one threadgroup.
+// routesBatch reports whether the part routes all rows in one threadgroup.
 func (v *partView) routesBatch() bool {
 	_, ok := v.P.(*plan.RouteBatch)
 	return ok
 }
 
-// RoutedRow is the r-th of a simdgroup's rows of a batch. All simdgroups have as many; after the batch's
-// last row there is none.
+// RoutedRow returns the number of the r-th row that a simdgroup routes. All simdgroups have the same count,
+// so the number may be past the end of the batch.
 func (v *partView) RoutedRow() string { return fmt.Sprintf("sg + r * %du", v.Simdgroups()) }
 
-// Routed is element i of a slot, of the r-th row that a simdgroup routes; instead of none it is the last.
+// Routed returns element i of a slot for the r-th row that a simdgroup routes. Rows past the end of the batch
+// read the last row.
 func (v *partView) Routed(slot int, i string) string {
 	if v.routesBatch() {
 		i = fmt.Sprintf("min(%s, %du) * %du + %s", v.RoutedRow(), v.Width-1, v.RowStride(slot), i)
@@ -36,7 +37,7 @@ func (v *partView) Routed(slot int, i string) string {
 	return fmt.Sprintf("%s[%s]", v.Name(slot), i)
 }
 
-// AndLive is what else has to hold where the routing of the r-th row is stored.
+// AndLive returns the condition, after others, that the r-th row exists, so that its routing is stored.
 func (v *partView) AndLive() string {
 	if !v.routesBatch() {
 		return ""
@@ -44,18 +45,18 @@ func (v *partView) AndLive() string {
 	return fmt.Sprintf(" && %s < live", v.RoutedRow())
 }
 
-// ExpertsPerGroup is the size of gating's groups of experts.
+// ExpertsPerGroup returns the number of experts in a group of the gating.
 func (v *partView) ExpertsPerGroup() int {
 	return verify.GatingOf(v.P).Experts / verify.GatingOf(v.P).Groups
 }
 
-// LastEntry is the first threadgroup of the last entry.
+// LastEntry returns the first threadgroup of the last entry.
 func (v *partView) LastEntry() int { return (v.Entries - 1) * v.RowGroups() }
 
-// Selections is how many experts all rows select.
+// Selections returns how many experts all rows select.
 func (v *partView) Selections() int { return v.Width * v.grouping().K }
 
-// grouping is that of a part that makes or takes one.
+// grouping returns the grouping that the part makes or reads.
 func (v *partView) grouping() *plan.Grouping {
 	switch p := v.P.(type) {
 	case *plan.Experts:
@@ -66,21 +67,22 @@ func (v *partView) grouping() *plan.Grouping {
 	return &v.P.(*plan.GroupExperts).Grouping
 }
 
-// Codes is the length of a list of them that is read by fours.
+// Codes returns the length of a list of selections that is read four at a time.
 func (v *partView) Codes() int { return roundUp(v.Selections(), 4) }
 
-// Places is how many numbers group them: the place of each, where each expert's begin, and the end.
+// Places returns how many numbers a grouping needs: the place of each selection, the start of each expert,
+// and the end.
 func (v *partView) Places() int { return v.Selections() + v.grouping().Experts + 1 }
 
-// SelectionsPerSimdgroup is how many of them a simdgroup looks at, 32 at a time.
+// SelectionsPerSimdgroup returns how many selections a simdgroup looks at, 32 at a time.
 func (v *partView) SelectionsPerSimdgroup() int {
 	return roundUp(ceil(v.Selections(), v.Simdgroups()), simdWidth)
 }
 
-// ChosenAt is where the threadgroup's expert is, after a staged input.
+// ChosenAt returns where the number of the threadgroup's expert is in scratch: after a staged input.
 func (v *partView) ChosenAt() int { return v.normFloats(v.P.(*plan.Experts).Norm) }
 
-// chosenFloats is the memory for the number of an expert.
+// chosenFloats is the memory for the number of the selected expert.
 func chosenFloats(g *plan.Gating) int {
 	if g == nil {
 		return 0
@@ -88,6 +90,7 @@ func chosenFloats(g *plan.Gating) int {
 	return 1
 }
 
-// RowByRow says whether a simdgroup picks the experts of one row before it makes the keys of the next one: with the keys of
-// all rows at once, of 256 experts and more, its lanes would need more registers than the budget of such a class.
+// RowByRow reports whether a simdgroup picks the experts of one row before it makes the keys of the next.
+// With 256 and more experts, the keys of all rows at once would exceed the registers of a thread on class
+// apple.
 func (v *partView) RowByRow() bool { return v.parts() && v.RoutedRows()*v.KeysPerLane() > 32 }

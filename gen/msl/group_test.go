@@ -13,9 +13,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestGroupExperts lists selections by expert: of all rows, some and none, evenly spread, all
-// of the same few experts, with experts that nobody selects, and where the last simdgroups
-// have no selection to look at.
+// TestGroupExperts groups the selections of rows by expert: of all rows, of some and of none; evenly spread,
+// and all of the same few experts; with experts that no row selects; and with simdgroups that have no
+// selections to read.
 func TestGroupExperts(t *testing.T) {
 	const experts = 40
 	for _, shape := range []struct{ width, k, threads int }{{152, 3, 128}, {24, 1, 256}} {
@@ -105,7 +105,8 @@ func TestRouteBatch(t *testing.T) {
 	}
 }
 
-// routeRows compares all that a RouteBatch writes, and that it leaves alone what belongs to dead rows.
+// routeRows compares all memory that a RouteBatch writes, and checks that it does not write the memory of
+// padding rows.
 func routeRows(t *testing.T, e *execute.Copies, k *plan.Kernel, live int, logit func(normal float64, row, e int) float64) {
 	t.Helper()
 	p := k.Parts[0].(*plan.RouteBatch)

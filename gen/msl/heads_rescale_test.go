@@ -24,8 +24,8 @@ var courses = []func(pos int) float64{
 	func(int) float64 { return 0 },
 	// By 8 from each page to the next one.
 	func(pos int) float64 { return float64(pos-300) / 8 }, // the last row is 299
-	// The first of two steps shrinks nothing, and both do. Almost half of the sum comes from what has shrunk: so
-	// it shows if that shrinks twice. The next two steps are the same.
+	// The first of two steps does not rescale the sum, both together do. Almost half of the sum comes from
+	// rescaled weights, so the result is wrong if they are rescaled twice. The next two steps are the same.
 	func(pos int) float64 { return []float64{-16, -8.75, -8, -0.75, 0}[pos/plan.PageRows] },
 	func(pos int) float64 { return -float64(pos) / 8 },
 }
@@ -60,7 +60,7 @@ func TestHeadsRescale(t *testing.T) {
 	}
 }
 
-// attendsHeads says whether a kernel is attention over expanded heads.
+// attendsHeads reports whether a kernel is attention over expanded heads.
 func attendsHeads(k *plan.Kernel) bool {
 	_, ok := k.Parts[0].(*plan.AttendHeads)
 	return ok

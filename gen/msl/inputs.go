@@ -7,10 +7,10 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// Mat-vecs that take the inputs of a few rows: the text of one row, whose lanes decode their weights
-// once and multiply each input by them. Lane r + N i finishes row r of the weights for input i.
+// Mat-vecs for the inputs of a few rows of a sequence. Their text is that of one row, but lanes decode their
+// weights once and multiply them by each input. Lane r + N i finishes row r of the weights for input i.
 
-// Inputs is how many inputs a mat-vec's lanes multiply.
+// Inputs returns how many inputs a mat-vec's lanes multiply by their weights.
 func (v *partView) Inputs() int {
 	if m := v.Product; m != nil && m.Tokens > 0 && !verify.Matrices(v.P) {
 		return m.Tokens
@@ -18,10 +18,10 @@ func (v *partView) Inputs() int {
 	return 1
 }
 
-// Sums is how many results a simdgroup has, of all inputs.
+// Sums returns how many results a simdgroup has, for all inputs.
 func (v *partView) Sums() int { return v.N * v.Inputs() }
 
-// RowOf is which of a simdgroup's rows of weights a lane finishes, if it finishes one.
+// RowOf returns which of its simdgroup's rows of weights a lane finishes, if it finishes one.
 func (v *partView) RowOf() string {
 	if v.Inputs() > 1 {
 		return fmt.Sprintf("lane %% %du", v.N)
@@ -29,7 +29,7 @@ func (v *partView) RowOf() string {
 	return "lane"
 }
 
-// InputOfRows is the input of a mat-vec, or the inputs of all rows.
+// InputOfRows returns the input of a mat-vec, or the inputs of all rows.
 func (v *partView) InputOfRows(in plan.Vec, entry string) string {
 	one := v.Input(in, entry)
 	if v.Inputs() == 1 {
@@ -38,7 +38,7 @@ func (v *partView) InputOfRows(in plan.Vec, entry string) string {
 	return fmt.Sprintf("in_rows<%s, %d, %du>{%s}", v.InputKind(in), v.Inputs(), v.RowStride(in.Slot), one)
 }
 
-// AllSquares is the sum of the squares of the lane's input.
+// AllSquares returns the sum of the squares of the input whose result the lane finishes.
 func (v *partView) AllSquares() string {
 	of := "squares"
 	switch several := v.Inputs() > 1; {

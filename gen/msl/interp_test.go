@@ -19,11 +19,10 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// TestInterpreter compares every dispatch of small models with what the op
-// interpreter computes in float64 from the same inputs, and every kernel with its
-// Go reference: all quant types in all kernels of a dense and two MoE models, one of
-// them without any fusion; then random models, whose sizes are odd, with types
-// that change from weight to weight.
+// TestInterpreter compares every dispatch of small models with the op interpreter, which computes in float64
+// from the same inputs, and every kernel with its Go reference: all quant types in all kernels of a dense and
+// two MoE models, one of them without any fusion; then random models, whose sizes are odd, with types that
+// change from weight to weight.
 func TestInterpreter(t *testing.T) {
 	var all []string
 	for _, p := range pass.Pipeline {
@@ -81,8 +80,8 @@ func examples() []*quant.Format {
 	return list
 }
 
-// wide is a model in which every matrix has whole blocks of every format, and
-// numbers of rows that are no multiple of what threadgroups take.
+// wide returns a model in which the rows of every matrix are whole blocks of every format, and the numbers of
+// rows are no multiple of a threadgroup's rows.
 func wide(activations string, moe *spec.MoE) *spec.Spec {
 	s := &spec.Spec{Name: "wide", File: "wide.yaml", Tokenizer: "glm4", ChatTemplate: "none", Activations: activations, MoE: moe}
 	s.Model = spec.Model{Title: "wide", Dims: spec.Dims{VocabSize: 77, HiddenSize: 256, NumHiddenLayers: 1, NumAttentionHeads: 3, KVLoraRank: 256,
@@ -133,7 +132,7 @@ func interpret(t *testing.T, s *spec.Spec, disable []string, profiles []assignme
 	l.compareWithReference(t, cases)
 }
 
-// compareWithInterpreter runs the kernels of one row, which is what the interpreter takes.
+// compareWithInterpreter compares the kernels of one row: the interpreter has no batches.
 func (l *launcher) compareWithInterpreter(t *testing.T, p *ir.Program, b *plan.Bundle) {
 	t.Helper()
 	for i := range b.Profiles {
@@ -167,7 +166,7 @@ type model struct {
 	step     plan.Row
 }
 
-// tensor is a weight as stored, and what its bytes stand for.
+// tensor is a weight as stored, and its dequantised values.
 type tensor struct {
 	bytes  []byte
 	values []float32
@@ -209,7 +208,7 @@ func (m *model) Tensor(role string, layer int) []float32 {
 	return nil
 }
 
-// input is what a program that begins with a vector gets for a token; nil: it has none.
+// input returns the input vector of a token, or nil if the program has no input.
 func (m *model) input(token int) []float64 {
 	if m.program.Input == nil {
 		return nil

@@ -8,22 +8,22 @@ import (
 	"mla/runtime/plan"
 )
 
-// What every kernel keeps to.
+// Limits of every kernel.
 const (
 	simdWidth  = target.SimdWidth
 	maxThreads = target.MaxThreads
 )
 
-// What is ours but for the kernels is in between.
+// All helpers, but no kernels, are in this namespace.
 const (
 	openNamespace  = "namespace mla {"
 	closeNamespace = "} // namespace mla"
 )
 
-// qualified is a name of ours as a kernel writes it.
+// qualified returns the name of a helper as a kernel function writes it.
 func qualified(name string) string { return "mla::" + name }
 
-// kernel prints one kernel: its argument struct, its bodies, its variants.
+// kernel prints one kernel: its struct of constants, its bodies, its variants.
 func (p *printer) kernel(k *plan.Kernel) error {
 	if err := p.check(k); err != nil {
 		return err
@@ -44,7 +44,7 @@ func (p *printer) kernel(k *plan.Kernel) error {
 	return p.err
 }
 
-// argsStruct prints the dispatch's constants: little-endian uint64, in order.
+// argsStruct prints the struct of the dispatch's constants: uint64, little-endian, in order.
 func (p *printer) argsStruct(k *plan.Kernel) {
 	if k.Constants() == 0 {
 		return
@@ -59,7 +59,7 @@ func (p *printer) argsStruct(k *plan.Kernel) {
 	p.line("};\n")
 }
 
-// body prints the kernel's work as a function over the types of its weights.
+// body prints the kernel's work as a function template over the types of its weights.
 func (p *printer) body(v *kernelView, name string, parts []partView, floats int) {
 	if tags := v.tags(); len(tags) > 0 {
 		p.printf("template <typename %s>\n", strings.Join(tags, ", typename "))
@@ -78,7 +78,7 @@ func (p *printer) body(v *kernelView, name string, parts []partView, floats int)
 	p.line("}")
 }
 
-// part prints part i: each of several parts has its range of threadgroups.
+// part prints part i. If there are several parts, each runs in its own range of threadgroups.
 func (p *printer) part(parts []partView, i int) {
 	text := p.render(parts[i].body.template, &parts[i])
 	if !parts[i].body.waits {
@@ -106,7 +106,7 @@ func (p *printer) part(parts []partView, i int) {
 	}
 }
 
-// variant prints the kernel function of one combination of types, which calls a body.
+// variant prints the kernel function for one combination of types, which calls a body.
 func (p *printer) variant(v *kernelView, variant *plan.Variant, body string, floats int) {
 	p.printf("\n%skernel void %s(\n", p.bound(v.Kernel), variant.Func)
 	for i := range v.Slots {
@@ -122,8 +122,8 @@ func (p *printer) variant(v *kernelView, variant *plan.Variant, body string, flo
 	p.printf("  %s%s(%s);\n}\n", qualified(body), typeArguments(variant), strings.Join(arguments, ", "))
 }
 
-// bound tells a compiler how many threads a threadgroup has: without it, some plan registers for the most that
-// there may be.
+// bound returns the attribute with the number of threads of a threadgroup. Without it a compiler may limit
+// registers as for the largest threadgroup.
 func (p *printer) bound(k *plan.Kernel) string {
 	if !ofMetal(p.bundle) {
 		return ""
@@ -142,7 +142,7 @@ func typeArguments(v *plan.Variant) string {
 	return "<" + strings.Join(names, ", ") + ">"
 }
 
-// comment wraps a kernel's description into comment lines.
+// comment returns a kernel's description as comment lines.
 func comment(doc string) string {
 	var b strings.Builder
 	line := "//"

@@ -70,7 +70,8 @@ func TestCopies(t *testing.T) {
 				t.Errorf("%s: no case of %s", c.spec, name)
 			}
 		}
-		// The whole source: what is cut out of it has no macros that stand for nothing where copies do not wait.
+		// The whole source is used, because the part that a device compiles lacks the macros that are empty
+		// without asynchronous copies.
 		newLauncher(t, c.definitions+few.Metal(), execute.Checked).compareWithReference(t, cases)
 	}
 }

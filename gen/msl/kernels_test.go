@@ -55,10 +55,10 @@ func (l *launcher) Launch(c *device.Launch) error {
 	return l.Run(c.Variant.Func, c.Groups, c.Threads, buffers)
 }
 
-// splitRows is what a source begins with whose kernels read rows that are split.
+// splitRows is the first line of a source whose kernels read rows in the split layout.
 const splitRows = "#define SPLIT_ROWS true\n"
 
-// splitWeights is a matrix of a kernel laid out anew, if its format's rows are.
+// splitWeights returns a matrix of a kernel, converted to the split layout if its format has one.
 func splitWeights(k *plan.Kernel, slot int, f *quant.Format, data []byte) []byte {
 	for _, p := range k.Parts {
 		for _, m := range plan.WeightsOf(p) {
@@ -85,9 +85,9 @@ func watched(b *plan.Bundle) execute.Checks {
 // large says that a bundle is of real width; its kernels run with fewer checks.
 func large(b *plan.Bundle) bool { return b.Model.HiddenSize > 512 }
 
-// own is a bundle as TestKernels runs it. Of one for a class of devices that is the
-// kernels that the bundle for any device does not have: a kernel's text follows from
-// what the plan says of it and the type of activations, so the others run there.
+// own returns the part of a bundle that TestKernels runs. For the bundle of a device class these are the
+// kernels that the bundle for any device lacks. The other kernels have the same text there, because the text
+// depends only on the plan and the type of activations.
 func own(t *testing.T, b *plan.Bundle) *plan.Bundle {
 	t.Helper()
 	general := b.In(plan.ClassApple, generated.Bundles())
@@ -130,8 +130,8 @@ func runsInHalves(b *plan.Bundle) bool {
 // part of a token, and both types of activations.
 var fastBundles = []string{"yoututiny", "dsv2liteminif16"}
 
-// TestKernels runs every variant of every kernel that ships and compares all
-// memory with what the Go references leave.
+// TestKernels runs every variant of every kernel in the programs and compares all memory with the results of
+// the Go references.
 func TestKernels(t *testing.T) {
 	for _, b := range generated.Bundles() {
 		if !deep.On && !slices.Contains(fastBundles, b.Name) || runsInHalves(b) {
@@ -165,7 +165,7 @@ func referenceCases(t *testing.T, b *plan.Bundle) []check.Case {
 	})
 }
 
-// launcherOf compiles what cases need of a bundle's source.
+// launcherOf compiles the kernels of a bundle's source that the cases need.
 func launcherOf(t *testing.T, b *plan.Bundle, cases []check.Case, checks execute.Checks) *launcher {
 	t.Helper()
 	var functions []string
@@ -382,7 +382,7 @@ func headsLauncher(t *testing.T, b *plan.Bundle) *launcher {
 	return newLauncher(t, few.Metal(), execute.Checked|execute.Small)
 }
 
-// aboutHeads says whether a kernel makes expanded heads or attends to them.
+// aboutHeads reports whether a kernel makes expanded heads or attends to them.
 func aboutHeads(k *plan.Kernel) bool {
 	return slices.ContainsFunc(k.Slots, func(s plan.Slot) bool { return s.Space == plan.SpaceHeads })
 }

@@ -14,16 +14,16 @@ import (
 	"mla/templates"
 )
 
-// section is a file of the library, by its path below templates/msl/lib without .metal, or a code
-// book; and the bundles that have it.
+// section is a part of the library: a file, named by its path below templates/msl/lib without .metal, or a
+// code book. usedBy selects the bundles that need it.
 type section struct {
 	name   string
 	usedBy func(*plan.Bundle) bool
 	book   *quant.CodeBook // nil: a file
 }
 
-// sections are the library in its order: what all bundles have, the formats, and what several bodies
-// call.
+// sections lists the library in its order: what all bundles have, then the formats of weights, then what
+// several bodies call.
 func sections() []section {
 	list := []section{{name: "inline", usedBy: ofMetal}}
 	for _, name := range []string{"prelude", "weights/blocks", "weights/decode", "weights/dot", "weights/ahead"} {
@@ -38,7 +38,7 @@ func sections() []section {
 	}
 	for _, f := range quant.Formats() {
 		if f.Loaded {
-			continue // it is with the format of which loading makes it
+			continue // the file of the format that it is made of on loading has it, too
 		}
 		list = append(list, section{name: "quant/" + f.Name, usedBy: func(b *plan.Bundle) bool {
 			return usesType(b, f.Type) || f.Type == quant.NVFP4 && usesType(b, quant.NVFP4Scaled)
@@ -47,11 +47,11 @@ func sections() []section {
 	return append(list, shared...)
 }
 
-// inLanes are the formats that weights/lanes.metal is for.
+// inLanes are the formats that use weights/lanes.metal.
 var inLanes = []quant.Type{quant.Q3_K, quant.Q2_K, quant.IQ3_XXS, quant.IQ3_S, quant.IQ2_XXS, quant.IQ2_XS, quant.IQ2_S,
 	quant.IQ1_S, quant.IQ1_M, quant.TQ1_0, quant.TQ2_0, quant.Q1_0, quant.Q2_0, quant.NVFP4, quant.NVFP4Scaled}
 
-// shared are the files of what several bodies call.
+// shared are the files with what several bodies call.
 var shared = []section{
 	{name: "product", usedBy: ofParts(multipliesMany)},
 	{name: "weight_rows", usedBy: inSteps(multipliesMany)},
@@ -104,22 +104,22 @@ var shared = []section{
 
 func always(*plan.Bundle) bool { return true }
 
-// ofMetal selects the bundles whose text devices compile as it is.
+// ofMetal selects the bundles for devices that compile Metal source.
 func ofMetal(b *plan.Bundle) bool { return b.Class == target.MetalClass }
 
-// ofParts selects bundles in which f is true of at least one part.
+// ofParts selects the bundles in which f is true of at least one part.
 func ofParts(f func(plan.Part) bool) func(*plan.Bundle) bool {
 	return func(b *plan.Bundle) bool {
 		return slices.ContainsFunc(b.Kernels, func(k plan.Kernel) bool { return slices.ContainsFunc(k.Parts, f) })
 	}
 }
 
-// inSteps are those of ofParts whose tiles of inputs have whole steps, or halves, and partByPart the others: see
-// target.Target.Parts.
+// inSteps selects from ofParts the bundles whose tiles have whole steps of columns, see target.Target.Parts.
 func inSteps(f func(plan.Part) bool) func(*plan.Bundle) bool {
 	return func(b *plan.Bundle) bool { return !target.For(b.Class).Parts() && ofParts(f)(b) }
 }
 
+// partByPart selects from ofParts the bundles whose tiles have parts of a step, see target.Target.Parts.
 func partByPart(f func(plan.Part) bool) func(*plan.Bundle) bool {
 	return func(b *plan.Bundle) bool { return target.For(b.Class).Parts() && ofParts(f)(b) }
 }
@@ -137,39 +137,39 @@ func ofCache(t quant.Type, f func(plan.Part) bool) func(*plan.Bundle) bool {
 	}
 }
 
-// usesType says whether a variant has a weight or a cache of a type.
+// usesType reports whether a variant has a weight or a cache of type t.
 func usesType(b *plan.Bundle, t quant.Type) bool {
 	return slices.ContainsFunc(b.Kernels, func(k plan.Kernel) bool {
 		return slices.ContainsFunc(k.Variants, func(v plan.Variant) bool { return slices.Contains(v.Types, t) })
 	})
 }
 
-// usesBook says whether a bundle has a format with a code book; with nil, with any.
+// usesBook reports whether a bundle has a format with the code book; nil stands for any code book.
 func usesBook(b *plan.Bundle, book *quant.CodeBook) bool {
 	return slices.ContainsFunc(quant.Formats(), func(f *quant.Format) bool {
 		return f.Book != nil && (book == nil || f.Book == book) && usesType(b, f.Type)
 	})
 }
 
-// multipliesMany says whether a part multiplies weights by the inputs of several rows.
+// multipliesMany reports whether a part multiplies weights by the inputs of several rows.
 func multipliesMany(p plan.Part) bool { return verify.Matrices(p) || expandsHeads(p) }
 
-// attendsLatent says whether a part is attention to latent rows.
+// attendsLatent reports whether a part is attention to latent rows.
 func attendsLatent(p plan.Part) bool { _, ok := p.(*plan.Attend); return ok }
 
-// attendsBlocks says whether it is of whole blocks.
+// attendsBlocks reports whether a part is attention to latent rows whose columns are whole blocks.
 func attendsBlocks(p plan.Part) bool { a, ok := p.(*plan.Attend); return ok && wholeBlocks(a) }
 
 func usesCache(p plan.Part) bool {
 	return slices.ContainsFunc(p.Uses(), func(u plan.Use) bool { return u.As == plan.RoleCache })
 }
 
-// samples says whether a part belongs to the sampler.
+// samples reports whether a part belongs to the sampler.
 func samples(p plan.Part) bool {
 	return slices.ContainsFunc(p.Uses(), func(u plan.Use) bool { return u.As == plan.RolePicks })
 }
 
-// text is a file of the library as it is printed: without comments, which stay in templates/msl.
+// text returns the section as it is printed. Comments stay in templates/msl.
 func (s *section) text() (string, error) {
 	if s.book != nil {
 		return table(s.book), nil
@@ -188,7 +188,7 @@ func (s *section) text() (string, error) {
 	return out.String(), nil
 }
 
-// table is a code book as constants of Metal.
+// table returns a code book as constants of Metal.
 func table(b *quant.CodeBook) string {
 	var out strings.Builder
 	words, word := b.Words(), "uint"
@@ -206,7 +206,7 @@ func table(b *quant.CodeBook) string {
 	return out.String()
 }
 
-// library prints the files that the bundle has.
+// library prints the sections that the bundle uses.
 func (p *printer) library() {
 	for _, s := range sections() {
 		if p.err != nil || !s.usedBy(p.bundle) {
@@ -218,7 +218,8 @@ func (p *printer) library() {
 	}
 }
 
-// Library returns the library of all bundles, as generated/library.metal has it; see pieces.Library.
+// Library returns the library of all bundles, which is printed to generated/library.metal; see
+// pieces.Library.
 func Library() (*pieces.Library, error) {
 	var texts, names []string
 	for _, s := range sections() {

@@ -12,8 +12,8 @@ import (
 	"mla/templates"
 )
 
-// TestLibrary: every file of the library is Metal that no template engine has to see, and one of
-// those that are printed.
+// TestLibrary checks that every file of the library is plain Metal without template actions, and is printed
+// for some bundle.
 func TestLibrary(t *testing.T) {
 	known := map[string]bool{}
 	for _, s := range sections() {
@@ -45,7 +45,8 @@ func TestLibrary(t *testing.T) {
 	}
 }
 
-// TestWholeLibrary: the front end takes all files as one source, also those that no bundle has.
+// TestWholeLibrary checks that the front end accepts all files as one source, also the files that no bundle
+// has.
 func TestWholeLibrary(t *testing.T) {
 	var text strings.Builder
 	for _, s := range sections() {

@@ -8,37 +8,38 @@ import (
 
 // Linear attention: templates/msl/parts/delta_heads.msl and lib/delta_head.metal.
 
-// deltaRows is the most rows of a piece: of 128 columns five vectors of each take 20 of 32 KiB of threadgroup memory.
+// deltaRows is the largest number of rows that linear attention takes at a time: with heads of 128 columns,
+// five vectors of each row take 20 of 32 KiB of threadgroup memory.
 const deltaRows = 8
 
-// deltaFloats is the memory for five vectors of each row of a piece at most.
+// deltaFloats is the threadgroup memory for these vectors, in floats.
 const deltaFloats = 5 * 128 * deltaRows
 
-// deltaHead is linear attention as its template sees it.
+// deltaHead is the data of the template of linear attention.
 type deltaHead struct {
 	*partView
 	p *plan.DeltaHeads
 }
 
-// DeltaHead is the part as linear attention.
+// DeltaHead returns the part as linear attention.
 func (v *partView) DeltaHead() deltaHead { return deltaHead{v, v.P.(*plan.DeltaHeads)} }
 
-// Rows is how many rows of a session a piece has at most.
+// Rows returns how many rows of a session are taken at a time.
 func (d deltaHead) Rows() int {
 	return max(1, min(d.Width, deltaRows, deltaFloats/(5*d.p.Dim)))
 }
 
-// Type is the struct that has the head's steps.
+// Type returns the struct whose functions are the steps of a head.
 func (d deltaHead) Type() string {
 	return fmt.Sprintf("delta_head<%du, %du, %du, %du>", d.p.Dim, d.p.Taps, d.Rows(), d.Simdgroups())
 }
 
-// Load loads n rows from a row on.
+// Load returns the call that loads n rows, the first of them row.
 func (d deltaHead) Load(row, n string) string {
 	return fmt.Sprintf("head_t::load_rows(x, %s, %s, %s, %s, %s, %s, tid);", d.RowFloats(d.p.Q), d.RowFloats(d.p.K), d.RowFloats(d.p.V), d.Gate(d.p.F, d.p.FB, 0), row, n)
 }
 
-// Law is the type of what makes the decay.
+// Law returns the struct with the formula of the decay.
 func (d deltaHead) Law() string { return decayLaw(d.p.Bound) }
 
 func decayLaw(bound float64) string {
@@ -48,22 +49,23 @@ func decayLaw(bound float64) string {
 	return "softplus_decay"
 }
 
-// Channels points to the parameters of a head's channels; each channel has as many as each says.
+// Channels returns a pointer to the parameters of a head's channels, each of which has each numbers.
 func (d deltaHead) Channels(slot, each int) string {
 	return fmt.Sprintf("%s + head * %du", d.Name(slot), d.p.Dim*each)
 }
 
-// RowFloats is a vector of every row in the arena, of the threadgroup's head.
+// RowFloats returns a reader of a vector of the threadgroup's head, for every row in the arena.
 func (v *partView) RowFloats(of plan.Vec) string {
 	return fmt.Sprintf("row_floats{%s, %du}", v.Ptr(of, "head"), v.RowStride(of.Slot))
 }
 
-// RowStores is as RowFloats where results go.
+// RowStores returns the same as a writer of results.
 func (v *partView) RowStores(of plan.Vec) string {
 	return fmt.Sprintf("row_stores{%s, %du}", v.Ptr(of, "head"), v.RowStride(of.Slot))
 }
 
-// Gate is what a gate is made of: a vector of every row, or what the threadgroup has made at the end of its memory.
+// Gate returns a reader of a gate's input: a vector of every row, or if the part multiplies by a low-rank
+// matrix, the result at index at after the head's memory.
 func (d deltaHead) Gate(v plan.Vec, matrix, at int) string {
 	if matrix < 0 {
 		return d.RowFloats(v)
@@ -71,26 +73,27 @@ func (d deltaHead) Gate(v plan.Vec, matrix, at int) string {
 	return fmt.Sprintf("shared_floats{scratch + head_t::FLOATS + %du}", at)
 }
 
-// WindowsAt is where the windows of queries are in a layer's state. NextWindow is how far the windows of keys and of values
-// are from there.
+// WindowsAt returns where the convolution windows of queries begin in a layer's state, in floats.
 func (d deltaHead) WindowsAt() int {
 	return plan.StateOf(d.p).Windows()
 }
 
-// WindowFloats is the size of a head's window of one kind.
+// WindowFloats returns the size of one head's window.
 func (d deltaHead) WindowFloats() int { return d.p.Dim * (d.p.Taps - 1) }
 
+// NextWindow returns the distance from the windows of queries to those of keys (n = 1) or values (n = 2).
 func (d deltaHead) NextWindow(n int) int { return n * d.p.Heads * d.WindowFloats() }
 
-// LowRows is how many rows of the second half of a low-rank gate a simdgroup multiplies by.
+// LowRows returns how many rows of the second matrix of a low-rank gate each simdgroup multiplies.
 func (d deltaHead) LowRows() int { return d.p.Dim / d.Simdgroups() }
 
-// MatrixRows points to them.
+// MatrixRows returns a pointer to these rows of the matrix in a slot.
 func (d deltaHead) MatrixRows(slot int) string {
 	return fmt.Sprintf("%s + (head * %du + sg * %du) * %s::row_bytes(%du)", d.Name(slot), d.p.Dim, d.LowRows(), d.Tag(slot), d.p.Dim)
 }
 
-// floats is the threadgroup memory of a piece, two more numbers of each of its rows, and the gates of low rank.
+// floats returns the threadgroup memory, in floats: five vectors and two numbers for each row, and the
+// results of low-rank gates.
 func (d deltaHead) floats() int {
 	n := d.Rows() * (5*d.p.Dim + 2)
 	if d.p.FB >= 0 || d.p.ZB >= 0 {
@@ -99,7 +102,8 @@ func (d deltaHead) floats() int {
 	return n
 }
 
-// lowGate is the second half of a gate of low rank: the matrix, what it multiplies, and where its results go.
+// lowGate is the second matrix of a low-rank gate: the slot of the matrix, its input, and where its results
+// go.
 type lowGate struct {
 	deltaHead
 	Slot int
@@ -107,19 +111,19 @@ type lowGate struct {
 	To   int
 }
 
-// Low is such a half.
+// Low returns the second matrix of a low-rank gate.
 func (d deltaHead) Low(matrix int, in plan.Vec, to int) lowGate { return lowGate{d, matrix, in, to} }
 
-// deltaFloats is the threadgroup memory of linear attention.
+// deltaFloats is the threadgroup memory of linear attention, in floats.
 func (v *partView) deltaFloats() int { return v.DeltaHead().floats() }
 
-// viewDelta shares the rows of second halves of gates out among the simdgroups.
+// viewDelta sets N to the rows of the gates' second matrices that each simdgroup multiplies.
 func (v *partView) viewDelta() error {
 	v.N = v.DeltaHead().LowRows()
 	return nil
 }
 
-// HeadGate is what the results of each head are multiplied by; nil: nothing.
+// HeadGate returns the gates that each head's results are multiplied by; nil: there are none.
 func (v *partView) HeadGate() *plan.Vec {
 	if p, ok := v.P.(*plan.MatVec); ok {
 		return p.HeadGate
@@ -127,7 +131,7 @@ func (v *partView) HeadGate() *plan.Vec {
 	return nil
 }
 
-// limit is the bound of a SwiGLU's factors, 0 if there is none.
+// limit returns the bound of the factors of a part's SwiGLU; 0: there is none.
 func limit(p plan.Part) float64 {
 	if s, ok := p.(*plan.SwiGLUVec); ok {
 		return s.Limit
@@ -138,7 +142,8 @@ func limit(p plan.Part) float64 {
 	return 0
 }
 
-// Gated is the product of a SwiGLU, of silu(gate) and up.
+// Gated returns the product silu(gate) · up of a SwiGLU, bounded if it has a limit. gate is already silu's
+// result.
 func (v *partView) Gated(gate, up string) string {
 	if l := limit(v.P); l > 0 {
 		return fmt.Sprintf("bounded_swiglu(%s, %s, %s)", gate, up, v.Float(l))

@@ -65,7 +65,7 @@ func hybridBundle(t *testing.T, seed uint64, class, act string, widths []int) *p
 	return b
 }
 
-// ofHybrids says whether only hybrid models have such a kernel, and notes what it has.
+// ofHybrids reports whether only hybrid models have such a kernel, and records its features in seen.
 func ofHybrids(k *plan.Kernel, seen map[string]bool) (is bool) {
 	for _, p := range k.Parts {
 		switch m := plan.ProductOf(p); p := p.(type) {

@@ -32,8 +32,8 @@ type memory struct {
 	split  bool // weights go to the kernel as quant.SplitRows lays them out
 }
 
-// newMemory fills all buffers with random content, the results too: what a
-// kernel leaves alone must stay.
+// newMemory fills all buffers with random content, also those of results: bytes that a kernel must not write
+// have to stay the same.
 func newMemory(k *plan.Kernel, v *plan.Variant, act plan.Elem, pos int) *memory {
 	m := &memory{k: k, act: act, pos: pos, types: map[int]quant.Type{}, widths: map[int]int{}, data: make([][]byte, len(k.Slots)), rng: rand.New(rand.NewPCG(1, uint64(len(v.Func))))}
 	for i, slot := range k.TypedSlots() {
@@ -161,7 +161,7 @@ func (m *memory) weights(p plan.Part, r plan.Use) []byte {
 	return b
 }
 
-// splitSlots are the weights that are laid out anew, with their columns.
+// splitSlots are the slots of weights in the split layout, with their columns.
 func (m *memory) splitSlots() map[int]int {
 	list := map[int]int{}
 	for _, p := range m.k.Parts {
@@ -174,7 +174,7 @@ func (m *memory) splitSlots() map[int]int {
 	return list
 }
 
-// splitRows is a weight laid out anew.
+// splitRows returns a weight converted to the split layout.
 func (m *memory) splitRows(slot, cols int) []byte {
 	var out []byte
 	for _, p := range m.k.Parts {
@@ -269,7 +269,7 @@ func (m *memory) rowOf(row int, slots ...int) *memory {
 	return &one
 }
 
-// half says whether a slot holds halves.
+// half reports whether a slot holds halves.
 func (m *memory) half(slot int) bool {
 	return m.types[slot] == quant.F16 || m.k.Slots[slot].Elem == plan.ElemAct && m.act == plan.ElemF16
 }

@@ -1,27 +1,24 @@
-// Package msl prints the Metal source of a bundle. The text is in templates/msl: lib has
-// what bundles share, as Metal, and parts has templates of kernels' bodies. This package
-// chooses the files and the templates, fills in the constants and writes a thin kernel
-// function per variant around one body per kernel.
+// Package msl prints the Metal source of a bundle. The text is in templates/msl: lib has Metal source that
+// bundles share, and parts has templates of kernels' bodies. This package chooses files and templates, and
+// fills in constants. For each variant it writes a short kernel function, which calls the body of its kernel.
 //
-// Everything but the kernels lives in the namespace mla, so that no helper can meet a
-// name of Metal's library. Kernels have the names that the Go tables give them.
+// Everything but the kernels is in namespace mla, so that no helper clashes with a name of Metal's library.
+// Kernels have the names that the Go tables give them.
 //
-// The output keeps to the subset of MSL 3.1 that the strict front end in
-// gen/msl/frontend can check: every pointer has an address space, there are no
-// kernel templates, no double and no infinities.
+// The output keeps to a subset of MSL 3.1 that the front end in gen/msl/frontend checks: every pointer has an
+// address space, and there are no kernel templates, no doubles and no infinities.
 //
 // # Tokens that run at once
 //
-// A spec is compiled once for each of its sequences, which run a number of rows, one row a token. An
-// op runs for all rows before the next op does. So the causal mask needs nothing of its own: all
-// rows store, then each attends to its own number of cache rows. A place without a row has NKV 0,
-// and nothing is stored for it.
+// A spec is compiled once for each of its sequences, which run a number of rows, one row a token. An op runs
+// for all rows before the next op does. So there is no causal mask: first all rows store their cache rows,
+// then each row attends to as many cache rows as its position allows. An unused row has NKV 0, and nothing is
+// stored for it.
 //
-//   - Up to four rows keep the kernels of one row (gen/spec/few.go). Mat-vecs decode their weights
+//   - Up to four rows keep the kernels of one row (the table fews of gen/target). Mat-vecs decode their weights
 //     once for the inputs of all rows (inputs.go), and each row's logits are those that it has alone.
 //   - More rows, and the largest matrices, are products on simdgroup matrices (lib/product.metal).
-//     Lanes decode blocks of weights into left operands; inputs are right operands in threadgroup
-//     memory.
+//     Lanes decode blocks of weights into left operands; inputs are right operands, which come from threadgroup memory.
 //   - In a batch each simdgroup has tiles of its own (batch_product.metal). In a prompt all
 //     simdgroups share a tile of inputs (prompt_product.metal).
 //   - Devices with asynchronous copies have the next weights in threadgroup memory, too
@@ -56,8 +53,8 @@ import (
 	"mla/templates"
 )
 
-// Print returns the Metal source of a bundle, headed by header: what it uses of the library, and its
-// kernels. It fails for a part that breaks a limit of the GPU or of its template.
+// Print returns the Metal source of a bundle: header, the sections of the library that it uses, and its
+// kernels. It fails for a part that exceeds a limit of the GPU or of its template.
 func Print(b *plan.Bundle, header string) (string, error) {
 	tmpl, err := template.ParseFS(templates.MSL, "msl/parts/*.msl")
 	if err != nil {
@@ -79,7 +76,7 @@ func Print(b *plan.Bundle, header string) (string, error) {
 	return mark.Source(p.out.String())
 }
 
-// printer collects the output; the first failure sticks in err.
+// printer collects the output. err is the first failure.
 type printer struct {
 	bundle *plan.Bundle
 	tmpl   *template.Template
@@ -101,7 +98,7 @@ func (p *printer) render(name string, data any) string {
 	return text.String()
 }
 
-// elemType is the MSL type of a buffer's elements; typed buffers are bytes.
+// elemType returns the MSL type of a buffer's elements. Buffers of weights are bytes.
 func (p *printer) elemType(e plan.Elem) string {
 	return elemTypes[e]
 }

@@ -47,7 +47,7 @@ func TestPrintIsDeterministic(t *testing.T) {
 	}
 }
 
-// TestOnlyUsedFormats wants nothing of a format that no variant has.
+// TestOnlyUsedFormats checks that a source contains nothing of a format that no variant uses.
 func TestOnlyUsedFormats(t *testing.T) {
 	k := matVecs()[0]
 	for _, v := range k.Variants {
@@ -74,8 +74,8 @@ func stored(t quant.Type) quant.Type {
 	return t
 }
 
-// TestArgs holds the argument structs to plan.Kernel.Args: stride i is the
-// uint64 at byte 8*i, which is what fields of type ulong give.
+// TestArgs checks the argument structs against plan.Kernel.Args: stride i is the uint64 at byte 8*i, which is
+// the layout of fields of type ulong.
 func TestArgs(t *testing.T) {
 	k := expertKernels()[0]
 	source := print(t, &plan.Bundle{Kernels: []plan.Kernel{k}})

@@ -15,7 +15,7 @@ var (
 	notCode    = regexp.MustCompile(`(?s)\{\{.*?\}\}|//[^\n]*`)
 )
 
-// templateWords are everything that the templates declare or call.
+// templateWords has every identifier that the templates use.
 var templateWords = sync.OnceValue(func() map[string]bool {
 	words := map[string]bool{}
 	for _, text := range templateTexts() {
@@ -26,7 +26,7 @@ var templateWords = sync.OnceValue(func() map[string]bool {
 	return words
 })
 
-// taken says whether a name is a word of the language or one of the templates'.
+// taken reports whether a name is a word of the language or of the templates.
 func taken(name string) bool { return reserved.Anywhere().Has(name) || templateWords()[name] }
 
 // templateTexts returns the text of every template.
@@ -46,8 +46,8 @@ func templateTexts() []string {
 	return texts
 }
 
-// argumentNames are the slots' names as the kernel's parameters; one that would
-// be a word of the language, or hide something of the templates, gets an underscore.
+// argumentNames returns the slots' names as the kernel's parameters. A name that would be a word of the
+// language, or hide a name of the templates, gets an underscore.
 func argumentNames(k *plan.Kernel) []string {
 	names := make([]string, len(k.Slots))
 	for i, s := range k.Slots {

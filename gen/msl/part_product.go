@@ -2,12 +2,12 @@ package msl
 
 import "fmt"
 
-// Products whose tiles have parts of steps.
+// Products whose tiles have a part of a step of columns.
 
-// parts says whether tiles have parts of steps: templates/msl/lib/part_product.metal.
+// parts reports whether tiles have a part of a step: templates/msl/lib/part_product.metal.
 func (v *partView) parts() bool { return v.printer.target().Parts() }
 
-// NormFactors is the function that makes them.
+// NormFactors returns the function that computes the factors of norms.
 func (v *partView) NormFactors() string {
 	if v.parts() {
 		return "norm_factors_in_turn"
@@ -15,7 +15,7 @@ func (v *partView) NormFactors() string {
 	return "norm_factors"
 }
 
-// TileProduct is the template of the product, with its first arguments.
+// TileProduct returns the template of the product, with its first arguments.
 func (v *partView) TileProduct() string {
 	_, cols := matrix(v.P)
 	shape := fmt.Sprintf("<%du, %du, %du, %du", cols, v.Product.Tokens, v.Slices(), v.Threads)

@@ -99,7 +99,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// multiplies says whether a part is a product of several rows.
+// multiplies reports whether a part is a product of several rows.
 func multiplies(p plan.Part) bool {
 	m := plan.ProductOf(p)
 	return m != nil && m.Tokens >= 8

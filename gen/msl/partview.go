@@ -9,11 +9,11 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// partView is a part as its template sees it.
+// partView is the data of a part's template.
 type partView struct {
 	*kernelView
 	P         plan.Part
-	Product   *plan.Product // P as a product of weights; nil: it is none
+	Product   *plan.Product // P as a product of weights and inputs; nil: it is none
 	body      body
 	First     int // first threadgroup
 	Entries   int // heads or experts, each with threadgroups of its own
@@ -22,26 +22,26 @@ type partView struct {
 	Matrix    *matrixAttention // the form that attention takes; nil: the plain one
 }
 
-// lonersFirst orders parts: one of a single threadgroup works through its rows by
-// itself, so it begins first, beside all others, and not when they are nearly done.
-func lonersFirst(parts []plan.Part) []plan.Part {
+// singlesFirst puts the parts with a single threadgroup first. Such a threadgroup works through all its rows
+// by itself, so it should start first, beside the others, and not when they are nearly done.
+func singlesFirst(parts []plan.Part) []plan.Part {
 	parts = slices.Clone(parts)
 	slices.SortStableFunc(parts, func(a, b plan.Part) int { return cmp.Compare(min(a.Groups(), 2), min(b.Groups(), 2)) })
 	return parts
 }
 
-// parts views the kernel's parts and returns how many floats of threadgroup
-// memory the widest of them needs: they share it, a threadgroup runs only one.
+// parts returns the views of the kernel's parts, and the largest threadgroup memory that a part needs, in
+// floats. A threadgroup runs only one part, so the parts share the memory.
 func (k *kernelView) parts() ([]partView, int, error) {
 	var views []partView
 	first, floats := 0, 0
-	for _, p := range lonersFirst(k.Parts) {
+	for _, p := range singlesFirst(k.Parts) {
 		v, err := k.part(p, first)
 		if err != nil {
 			return nil, 0, err
 		}
 		first += k.GroupsOf(p)
-		floats = max(floats, roundUp(v.floats(), 4)) // what loads of 16 bytes are aligned to
+		floats = max(floats, roundUp(v.floats(), 4)) // for loads of 16 bytes
 		views = append(views, v)
 	}
 	if most := k.printer.target().Memory().Bytes; 4*floats > most {
@@ -65,8 +65,8 @@ func (k *kernelView) part(p plan.Part, first int) (partView, error) {
 	return v, err
 }
 
-// Even says that all simdgroups of all threadgroups of a mat-vec have as many rows. Those of experts
-// always ask: the condition keeps loads in their place, which is quicker.
+// Even reports whether all simdgroups of all threadgroups of a mat-vec have the same number of rows. It is
+// false for experts, where the condition of IfRows keeps the compiler from moving loads, which is faster.
 func (v *partView) Even() bool {
 	if _, ok := v.P.(*plan.MatVec); !ok {
 		return false
@@ -75,8 +75,7 @@ func (v *partView) Even() bool {
 	return rows%v.Product.RowsPerGroup == 0 && v.Product.RowsPerGroup == v.N*(v.Simdgroups()/v.Slices())
 }
 
-// IfRows is the condition that a simdgroup has rows at all, where some have none. It keeps loads
-// from moving up past it.
+// IfRows returns the condition that a simdgroup has rows; "" if all do.
 func (v *partView) IfRows() string {
 	if v.Even() {
 		return ""
@@ -84,7 +83,7 @@ func (v *partView) IfRows() string {
 	return "if (row < end) "
 }
 
-// Number is the threadgroup's number among those of the part.
+// Number returns the threadgroup's number within the part.
 func (v *partView) Number() string {
 	if v.First == 0 {
 		return "tg"
@@ -92,7 +91,7 @@ func (v *partView) Number() string {
 	return fmt.Sprintf("(tg - %du)", v.First)
 }
 
-// Group is its number among those that a single row has, or a tile of rows.
+// Group returns the threadgroup's number among the threadgroups of one row, or of one tile of rows.
 func (v *partView) Group() string {
 	switch n := v.P.Groups(); {
 	case v.Shares() > 1:
@@ -109,7 +108,7 @@ func (v *partView) Group() string {
 	return v.Number()
 }
 
-// RowGroups is the number of threadgroups per entry.
+// RowGroups returns the number of threadgroups per entry.
 func (v *partView) RowGroups() int {
 	if p, ok := v.P.(*plan.Experts); ok {
 		return v.P.Groups() / p.K
@@ -117,7 +116,7 @@ func (v *partView) RowGroups() int {
 	return v.P.Groups() / v.Entries
 }
 
-// RowGroup is the threadgroup's number among those of its entry.
+// RowGroup returns the threadgroup's number within its entry.
 func (v *partView) RowGroup() string {
 	if v.Entries == 1 {
 		return "g"
@@ -125,7 +124,7 @@ func (v *partView) RowGroup() string {
 	return fmt.Sprintf("(g %% %du)", v.RowGroups())
 }
 
-// Entry is the threadgroup's entry.
+// Entry returns the threadgroup's entry.
 func (v *partView) Entry() string {
 	if _, ok := v.P.(*plan.CombineVec); ok || v.Entries > 1 {
 		return "entry"
@@ -133,7 +132,7 @@ func (v *partView) Entry() string {
 	return "0u"
 }
 
-// WeightRow points to a row of an entry of a weight matrix.
+// WeightRow returns a pointer to a row of an entry of a weight matrix.
 func (v *partView) WeightRow(slot int, entry, row string) (string, error) {
 	_, cols := matrix(v.P)
 	base := v.Name(slot)
@@ -147,7 +146,7 @@ func (v *partView) WeightRow(slot int, entry, row string) (string, error) {
 	return base + fmt.Sprintf(" + %s * %s::row_bytes(%du)", row, v.Tag(slot), cols), nil
 }
 
-// Stride is the distance between two entries of a weight matrix in bytes.
+// Stride returns the distance between two entries of a weight matrix in bytes.
 func (v *partView) Stride(slot int) (string, error) {
 	rows, cols := matrix(v.P)
 	if i := slices.Index(v.Args, slot); i >= 0 {
@@ -157,7 +156,7 @@ func (v *partView) Stride(slot int) (string, error) {
 	return fmt.Sprintf("(%du * %s::row_bytes(%du))", rows, v.Tag(slot), cols), nil
 }
 
-// Slices is how many simdgroups share the columns of a row.
+// Slices returns how many simdgroups share the columns of a row.
 func (v *partView) Slices() int {
 	if v.Product == nil {
 		return 1
@@ -165,10 +164,10 @@ func (v *partView) Slices() int {
 	return max(v.Product.SplitK, 1)
 }
 
-// Lanes is how many lanes share the columns of a row.
+// Lanes returns how many lanes share the columns of a row.
 func (v *partView) Lanes() int { return simdWidth * v.Slices() }
 
-// Lane is a thread's number among them.
+// Lane returns a thread's number among these lanes.
 func (v *partView) Lane() string {
 	if v.Slices() > 1 {
 		return "part"
@@ -176,22 +175,22 @@ func (v *partView) Lane() string {
 	return "lane"
 }
 
-// Unroll is how many blocks of a row are under way at a time: of several inputs the fewer, as their
-// elements take the registers.
+// Unroll returns how many blocks of a row a lane has in flight. With several inputs there are fewer, because
+// their elements take registers.
 func (v *partView) Unroll() int {
 	return max(1, cmp.Or(v.Product.Unroll, plan.DefaultUnroll)/v.Inputs())
 }
 
-// Normed says whether the results wait for the factor of a norm.
+// Normed reports whether the results must be multiplied by the factor of a norm.
 func (v *partView) Normed() bool { return v.Product.Norm != nil || v.Product.NormApply != nil }
 
-// SquaresPerLane is how many of the partial sums of squares a lane adds.
+// SquaresPerLane returns how many partial sums of squares a lane adds.
 func (v *partView) SquaresPerLane() int {
 	return ceil(v.Product.NormApply.Count, v.SquaresLanes())
 }
 
-// SquaresLanes is how many lanes share the partial sums of squares:
-// those of the threadgroup where its simdgroups meet at a barrier anyway.
+// SquaresLanes returns how many lanes share the partial sums of squares: all of the threadgroup if its
+// simdgroups meet at a barrier anyway.
 func (v *partView) SquaresLanes() int {
 	if v.Slices() > 1 {
 		return v.Threads
@@ -199,14 +198,14 @@ func (v *partView) SquaresLanes() int {
 	return simdWidth
 }
 
-// SquaresEarly says whether a lane has the registers to load them before the
-// mat-vec and to add them up after it.
+// SquaresEarly reports whether a lane has registers to load these sums before the mat-vec and add them after
+// it.
 func (v *partView) SquaresEarly() bool { return v.SquaresPerLane()*v.Inputs() <= 16 }
 
-// In is the start of the input in device memory.
+// In returns the start of the input in device memory.
 func (v *partView) In() string { return v.Ptr(v.input()) }
 
-// input is the part's input and the entry of it that a threadgroup reads.
+// input returns the part's input, and the entry of it that a threadgroup reads.
 func (v *partView) input() (in plan.Vec, entry string) {
 	if v.Entries > 1 {
 		entry = "entry"
@@ -214,10 +213,10 @@ func (v *partView) input() (in plan.Vec, entry string) {
 	return v.Product.In, entry
 }
 
-// Combine is the part's combine, or nil.
+// Combine returns the part's combine, or nil.
 func (v *partView) Combine() *plan.Combine { return verify.CombineOf(v.P) }
 
-// CombineDim is the width of a combined latent.
+// CombineDim returns the length of a combined vector.
 func (v *partView) CombineDim() int {
 	if p, ok := v.P.(*plan.CombineVec); ok {
 		return p.Dim
@@ -226,10 +225,10 @@ func (v *partView) CombineDim() int {
 	return cols
 }
 
-// Teams is how many teams of threads combine.
+// Teams returns how many teams of threads combine.
 func (v *partView) Teams() int { return teams(v.CombineDim(), v.Threads) }
 
-// Merged is where a combined latent goes.
+// Merged returns where a combined vector is written.
 func (v *partView) Merged() string {
 	if p, ok := v.P.(*plan.CombineVec); ok {
 		return v.Ptr(p.Out, "entry")
@@ -237,7 +236,7 @@ func (v *partView) Merged() string {
 	return "xs"
 }
 
-// At is element i of entry e of a vector; a part with one entry has no e.
+// At returns element i of entry e of a vector. e is ignored if the part has only one entry.
 func (v *partView) At(vec plan.Vec, e, i string) string {
 	if e == "entry" && v.Entries == 1 {
 		e = ""
@@ -248,7 +247,7 @@ func (v *partView) At(vec plan.Vec, e, i string) string {
 	return v.kernelView.At(vec, e, i)
 }
 
-// ScoreScale is what multiplies the scores of the query at a position.
+// ScoreScale returns the factor on the scores of the query at a position.
 func (v *partView) ScoreScale(pos string) (string, error) {
 	p, ok := v.P.(*plan.Attend)
 	if !ok {
@@ -261,7 +260,7 @@ func (v *partView) ScoreScale(pos string) (string, error) {
 	return fmt.Sprintf("%s * fma(%s, log(float(%s / %du + 1u)), 1.0f)", scale, v.Float(t.Scale), pos, t.Length), nil
 }
 
-// EmbedScale is the factor on an embedding row with its operator, "" for none.
+// EmbedScale returns the factor on an embedding row with its operator; "" for none.
 func (v *partView) EmbedScale() string {
 	if p, ok := v.P.(*plan.Embed); ok && p.Scale != 0 {
 		return v.Float(p.Scale) + " * "
@@ -269,6 +268,7 @@ func (v *partView) EmbedScale() string {
 	return ""
 }
 
-// Afresh says whether a thread finds in each turn of a loop what follows from its place alone: in registers it would
-// be what a compiler keeps for all of them. A shuffle that gives a lane its own number hides that it is the same.
+// Afresh reports whether a thread computes its indices again in each turn of a loop. A compiler would
+// otherwise keep the indices of all turns in registers. A shuffle that returns a lane's own number hides from
+// the compiler that they are constant.
 func (v *partView) Afresh() bool { return v.parts() }

@@ -7,13 +7,13 @@ import (
 	"mla/runtime/plan"
 )
 
-// PrefetchL2 says that a simdgroup is going to read its rows, or its share of them, of
-// the weight in a slot.
+// PrefetchL2 returns the hint to load a simdgroup's rows, or its slice of them, of the weight in a slot into
+// the L2 cache.
 func (v *partView) PrefetchL2(slot int, rows string) string {
 	return v.fetch("PREFETCH_L2", slot, rows)
 }
 
-// PrefetchL1 says that it is going to read them once loads that are under way have come.
+// PrefetchL1 returns the hint to load the same into the L1 cache.
 func (v *partView) PrefetchL1(slot int, rows string) string {
 	return v.fetch("PREFETCH_L1", slot, rows)
 }
@@ -31,8 +31,8 @@ func (v *partView) fetch(macro string, slot int, rows string) string {
 	return fmt.Sprintf("%s(%s, %s);", macro, rows, bytes)
 }
 
-// AttentionNext says whether a kernel with the cache write makes what attention asks with, too, by each head's matrix:
-// then attention is the next dispatch, which loads no weights, and may begin early.
+// AttentionNext reports whether a kernel with the cache write also makes the absorbed queries. Then the next
+// dispatch is attention, which loads no weights and may start early.
 func (k *kernelView) AttentionNext() bool {
 	return slices.ContainsFunc(k.Parts, func(p plan.Part) bool {
 		m, ok := p.(*plan.MatVec)

@@ -10,26 +10,26 @@ import (
 )
 
 // Products of weights and the inputs of many rows: templates/msl/lib/product.metal. A simdgroup makes N rows
-// of results, a multiple of 8, for the Tokens inputs of its threadgroup's tile.
+// of results, a multiple of 8, for the Tokens inputs in its threadgroup's tile.
 
-// The layout of threadgroup memory, as product.metal has it.
+// The layout of threadgroup memory. product.metal has the same numbers.
 const (
 	stepColumns = 128 // columns of a step
 	inputRow    = 144 // halves of one input's columns of a step
-	partRow     = 72  // of a part of a step, or as many bytes of floats
-	ownPartRow  = 40  // of the smaller part in tiles of a simdgroup's own
+	partRow     = 72  // halves of one input's columns of a part of a step; floats take the same bytes
+	ownPartRow  = 40  // the same for the smaller parts in a simdgroup's own tile
 	stagedRow   = 36  // halves of a staged row of weights
-	stagedRows  = 16  // that are staged at a time
-	ownTile     = 16  // most inputs of which each simdgroup has tiles of its own
-	laneWords   = 11  // most words of a run of quantised weights: of Q6_K
-	floatWords  = 32  // of a run of floats
-	sectorBytes = 32  // copies of 16 bytes come in pairs, which take twice as long where the target is not aligned as the source
-	entryWords  = 3   // of an entry of experts_batch.metal
-	drawnWords  = 2   // tiles that are drawn there
-	stepsAhead  = 2   // steps of a prompt whose loads may be in flight; of Q4_0 twice as many
+	stagedRows  = 16  // rows of weights that are staged at a time
+	ownTile     = 16  // largest number of inputs for which each simdgroup has tiles of its own
+	laneWords   = 11  // most words of a run of quantised weights (Q6_K)
+	floatWords  = 32  // words of a run of floats
+	sectorBytes = 32  // copies of 16 bytes go in pairs, which take twice as long if target and source have different alignments
+	entryWords  = 3   // words of an entry in experts_batch.metal
+	drawnWords  = 2   // words for the drawn tiles in experts_batch.metal
+	stepsAhead  = 2   // steps of a prompt whose loads may be in flight; twice as many for Q4_0
 )
 
-// matrix is the shape of one entry of a part's weights.
+// matrix returns the shape of one entry of a part's weights.
 func matrix(p plan.Part) (rows, cols int) {
 	for _, w := range plan.WeightsOf(p) {
 		return w.Rows, w.Cols
@@ -37,7 +37,7 @@ func matrix(p plan.Part) (rows, cols int) {
 	return 0, 0
 }
 
-// matrices is how many matrices a part multiplies by: one, or two.
+// matrices returns how many matrices a part multiplies by: one or two.
 func (v *partView) matrices() int {
 	if v.Product.Up >= 0 {
 		return 2
@@ -45,7 +45,7 @@ func (v *partView) matrices() int {
 	return 1
 }
 
-// Tiles is how many threadgroups share a threadgroup's weights, for a tile of rows each.
+// Tiles returns how many threadgroups have the same weights, for one tile of rows each.
 func (v *partView) Tiles() int {
 	if p, ok := v.P.(*plan.MatVec); ok && p.Tokens > 0 {
 		return ceil(v.Width, p.Tokens)
@@ -53,7 +53,7 @@ func (v *partView) Tiles() int {
 	return 1
 }
 
-// FirstRow is the first row of the threadgroup's tile.
+// FirstRow returns the first row of the threadgroup's tile.
 func (v *partView) FirstRow() string {
 	if v.Tiles() > 1 {
 		return "first_row"
@@ -61,7 +61,7 @@ func (v *partView) FirstRow() string {
 	return "0u"
 }
 
-// Shares is how many threadgroups share the tiles of an entry, Share which of them this is if there are several.
+// Shares returns how many threadgroups share the tiles of an entry.
 func (v *partView) Shares() int {
 	if p, ok := v.P.(*plan.Experts); ok && p.Tokens > 0 {
 		return p.Shares
@@ -69,11 +69,13 @@ func (v *partView) Shares() int {
 	return 1
 }
 
+// Share returns which of these threadgroups this one is.
 func (v *partView) Share() string {
 	return fmt.Sprintf("%s / %du", v.Number(), v.Entries*v.RowGroups())
 }
 
-// persistent is how many threadgroups share the tiles of experts; 0: of each tile of weights there is one.
+// persistent returns how many persistent threadgroups share the tiles of experts; 0: there is one threadgroup
+// for each tile of weights.
 func (v *partView) persistent() int {
 	if p, ok := v.P.(*plan.Experts); ok {
 		return p.Persistent
@@ -81,13 +83,13 @@ func (v *partView) persistent() int {
 	return 0
 }
 
-// RowBlocks and TokenBlocks are how many blocks of 8 × 8 a simdgroup makes of one matrix, Blocks how many
-// of one or of both.
+// RowBlocks and TokenBlocks are the numbers of 8 × 8 blocks along the rows and inputs that a simdgroup makes
+// of one matrix; Blocks is the number of blocks in all, of one or both matrices.
 func (v *partView) RowBlocks() int   { return v.N / block }
 func (v *partView) TokenBlocks() int { return v.Product.Tokens / block }
 func (v *partView) Blocks() int      { return v.matrices() * v.RowBlocks() * v.TokenBlocks() }
 
-// WeightRows is the type of a lane's rows of the matrix in a slot.
+// WeightRows returns the type of a lane's rows of the matrix in a slot.
 func (v *partView) WeightRows(slot int) string {
 	_, cols := matrix(v.P)
 	if v.parts() {
@@ -96,7 +98,7 @@ func (v *partView) WeightRows(slot int) string {
 	return fmt.Sprintf("weight_rows<%s, %du, %du, %du, %du>", v.Tag(slot), cols, v.RowBlocks(), v.Product.Tokens, v.Room())
 }
 
-// MatrixAt points to the matrix of the threadgroup's entry.
+// MatrixAt returns a pointer to the matrix of the threadgroup's entry.
 func (v *partView) MatrixAt(slot int) (string, error) {
 	if v.Entries == 1 {
 		return v.Name(slot), nil
@@ -105,17 +107,17 @@ func (v *partView) MatrixAt(slot int) (string, error) {
 	return fmt.Sprintf("%s + entry * %s", v.Name(slot), stride), err
 }
 
-// RowsAt points to the simdgroup's first row of the matrix in a slot.
+// RowsAt returns a pointer to the simdgroup's first row of the matrix in a slot.
 func (v *partView) RowsAt(slot int) (string, error) {
 	m, err := v.MatrixAt(slot)
 	_, cols := matrix(v.P)
 	return fmt.Sprintf("%s + ulong(row) * %s::row_bytes(%du)", m, v.Tag(slot), cols), err
 }
 
-// Narrow says whether the part is of a batch, whose rows are less than a tile of inputs holds.
+// Narrow reports whether the part is for a batch, whose rows do not fill the largest tile of inputs.
 func (v *partView) Narrow() bool { return !verify.IsPrompt(v.Product.Tokens) }
 
-// TileInputs is the type of what says where the inputs of the threadgroup's tile are, InputsAt its base.
+// TileInputs returns the type that finds the inputs of the threadgroup's tile.
 func (v *partView) TileInputs() string {
 	in, _ := v.input()
 	nth, rows := 0, ""
@@ -131,11 +133,12 @@ func (v *partView) TileInputs() string {
 	return fmt.Sprintf("tile_inputs<%s, %du, %du, %s>", elem, v.RowStride(in.Slot), nth, rows)
 }
 
-// TileRows is the type of what says which rows they are, where these are neighbours.
+// TileRows returns the type that finds the rows of the tile when they are consecutive.
 func (v *partView) TileRows() string {
 	return fmt.Sprintf("rows_between<%t>", v.Width%v.Product.Tokens == 0)
 }
 
+// InputsAt returns the base of the inputs in device memory.
 func (v *partView) InputsAt() string {
 	in, entry := v.input()
 	if _, ok := v.P.(*plan.Experts); ok {
@@ -144,7 +147,7 @@ func (v *partView) InputsAt() string {
 	return v.kernelView.Ptr(in, entry)
 }
 
-// UpRows is the type of the rows of the second matrix.
+// UpRows returns the type of a lane's rows of the second matrix.
 func (v *partView) UpRows() string {
 	if up := v.Product.Up; up >= 0 {
 		return v.WeightRows(up)
@@ -155,20 +158,21 @@ func (v *partView) UpRows() string {
 	return "no_weights"
 }
 
-// LaneRow is the first of a lane's two rows among its simdgroup's.
+// LaneRow returns the first of a lane's two rows among the rows of its simdgroup.
 func (v *partView) LaneRow() string { return fmt.Sprintf("lane %% %du * 2u", v.N/2) }
 
-// inputsPerTurn is how many inputs the lanes of all simdgroups that share rows have results of at a time.
+// inputsPerTurn returns for how many inputs the lanes of all simdgroups that share rows have results at a
+// time.
 func (v *partView) inputsPerTurn() int { return 2 * simdWidth / v.N * v.Slices() }
 
-// ResultTurns is how often a simdgroup's lanes go over results of eight inputs.
+// ResultTurns returns in how many turns a simdgroup's lanes go over the results for eight inputs.
 func (v *partView) ResultTurns() int { return max(block/v.inputsPerTurn(), 1) }
 
-// LaneTurns is how many of n numbers each lane has.
+// LaneTurns returns how many of n numbers each lane has.
 func (v *partView) LaneTurns(n int) int { return ceil(n, simdWidth) }
 
-// InputOf is which of eight inputs a lane's results are of in turn i. OneOfEight is a condition, after others, that
-// it is the lane's own: where there are more lanes than results, some have the same.
+// InputOf returns for which of eight inputs a lane has results in turn i. If there are more lanes than
+// results, several lanes have the same.
 func (v *partView) InputOf(i string) string {
 	if v.Slices() > 1 {
 		i = fmt.Sprintf("(%s * %du + slice)", i, v.Slices())
@@ -180,6 +184,7 @@ func (v *partView) InputOf(i string) string {
 	return input
 }
 
+// OneOfEight returns the condition, after others, that no earlier lane has the same results.
 func (v *partView) OneOfEight() string {
 	if n := v.inputsPerTurn(); n > block {
 		return fmt.Sprintf(" && slice < %du", v.Slices()*block/n)
@@ -187,13 +192,14 @@ func (v *partView) OneOfEight() string {
 	return ""
 }
 
-// InPairs says whether the results of a lane's two rows can be stored together: an odd vocabulary's cannot.
+// InPairs reports whether the results of a lane's two rows can be stored as a pair; those of an odd
+// vocabulary cannot.
 func (v *partView) InPairs() bool {
 	p := v.P.(*plan.MatVec)
 	return p.Rows%2 == 0 && p.Out.Offset%2 == 0 && p.Out.Stride%2 == 0 && v.RowStride(p.Out.Slot)%2 == 0
 }
 
-// ownTiles says whether simdgroups have tiles of their own: they have steps of their own.
+// ownTiles reports whether each simdgroup has tiles of its own, because it takes steps of its own.
 func (v *partView) ownTiles() bool {
 	if v.parts() {
 		return v.Slices() > 1 || v.Simdgroups() == 1
@@ -201,7 +207,7 @@ func (v *partView) ownTiles() bool {
 	return v.Product.Tokens <= ownTile && v.Slices() == v.Simdgroups()
 }
 
-// FirstStep is the first step of a simdgroup, StepStride how far apart its steps are.
+// FirstStep returns the first step of a simdgroup.
 func (v *partView) FirstStep() string {
 	if v.ownTiles() {
 		return "slice"
@@ -209,6 +215,7 @@ func (v *partView) FirstStep() string {
 	return "0u"
 }
 
+// StepStride returns the distance between the steps of a simdgroup.
 func (v *partView) StepStride() int {
 	if v.ownTiles() {
 		return v.Slices()
@@ -216,10 +223,10 @@ func (v *partView) StepStride() int {
 	return 1
 }
 
-// Copies says whether the devices copy to threadgroup memory without registers.
+// Copies reports whether the devices copy to threadgroup memory without registers.
 func (v *partView) Copies() bool { return v.printer.target().Memory().AsyncCopies }
 
-// TileHalves are a simdgroup's own tiles. 0: all share one.
+// TileHalves returns the size of a simdgroup's own tiles, in halves; 0: all simdgroups share one.
 func (v *partView) TileHalves() int {
 	if !v.ownTiles() {
 		return 0
@@ -230,8 +237,8 @@ func (v *partView) TileHalves() int {
 	return v.ownTileCount() * v.Product.Tokens * inputRow
 }
 
-// ownTileCount is how many those are: where copies fill them two at least, and of eight halves up to four, as many
-// as a simdgroup has steps.
+// ownTileCount returns the number of a simdgroup's own tiles. If copies fill them, there are at least two;
+// for eight inputs of halves there are up to four, at most one for each step.
 func (v *partView) ownTileCount() int {
 	in, _ := v.input()
 	_, cols := matrix(v.P)
@@ -244,7 +251,7 @@ func (v *partView) ownTileCount() int {
 	return min(max(ceil(ceil(cols, stepColumns), v.Slices()), 2), 4)
 }
 
-// TileFloats are the tiles of all simdgroups.
+// TileFloats returns the size of the tiles of all simdgroups, in floats.
 func (v *partView) TileFloats() int {
 	if v.ownTiles() {
 		return v.Simdgroups() * v.TileHalves() / 2
@@ -259,8 +266,8 @@ func (v *partView) TileFloats() int {
 	return n
 }
 
-// StagedHalves is a simdgroup's memory for weights that pass through it; with two tiles they pass
-// through one of them.
+// StagedHalves returns a simdgroup's memory for staged weights, in halves. With two tiles of its own, weights
+// are staged in one of these.
 func (v *partView) StagedHalves() int {
 	if v.ownTiles() && v.Copies() {
 		return 0
@@ -268,12 +275,14 @@ func (v *partView) StagedHalves() int {
 	return stagedRows * stagedRow
 }
 
-// RoomsAt is where the simdgroups have memory for weights on their way, Rooms its bytes for each, Room
-// those for one matrix: what a threadgroup has left, of a prompt at most for a few steps.
+// RoomsAt returns where weights that are being copied are in scratch.
 func (v *partView) RoomsAt() int { return v.TileFloats() + v.Simdgroups()*v.StagedHalves()/2 }
 
+// Rooms returns a simdgroup's bytes for weights that are being copied.
 func (v *partView) Rooms() int { return v.matrices() * v.Room() }
 
+// Room returns these bytes for one matrix: what is left of the threadgroup's memory, for prompts at most a
+// few steps.
 func (v *partView) Room() int {
 	if !v.Copies() {
 		return 0
@@ -291,7 +300,7 @@ func (v *partView) Room() int {
 	return min(room, stepsAhead*v.RowBlocks()*simdWidth*4*v.laneWords())
 }
 
-// laneWords is how many words of a run of weights copies carry: of a batch's floats all.
+// laneWords returns how many words of a run of weights are copied. Floats are copied only in batches.
 func (v *partView) laneWords() int {
 	if v.Narrow() && v.Floats() {
 		return floatWords
@@ -299,7 +308,7 @@ func (v *partView) laneWords() int {
 	return laneWords
 }
 
-// Floats says whether a mat-vec's weights may have four bytes each, as those of a router.
+// Floats reports whether a mat-vec's weights may be float32, as those of a router.
 func (v *partView) Floats() bool {
 	p, ok := v.P.(*plan.MatVec)
 	if !ok {
@@ -309,15 +318,17 @@ func (v *partView) Floats() bool {
 	return slices.ContainsFunc(v.Variants, func(variant plan.Variant) bool { return variant.Types[i] == quant.F32 })
 }
 
-// BlockFloats is a simdgroup's memory for results for eight inputs, of one matrix or of two.
+// BlockFloats returns a simdgroup's memory for results for eight inputs, of one or two matrices.
 func (v *partView) BlockFloats() int { return v.matrices() * block * (v.N + 4) }
 
-// resultFloats are the results of all simdgroups, roomsEnd is the end of the weights that are being copied.
+// resultFloats returns the memory for results of all simdgroups.
 func (v *partView) resultFloats() int { return v.Simdgroups() * v.BlockFloats() }
-func (v *partView) roomsEnd() int     { return v.RoomsAt() + v.Simdgroups()*v.Rooms()/4 }
 
-// ResultsAt is where results pass from simdgroup to simdgroup: where the tiles were, or after all that, where copies
-// of the next tile arrive meanwhile.
+// roomsEnd returns where the memory for weights that are being copied ends.
+func (v *partView) roomsEnd() int { return v.RoomsAt() + v.Simdgroups()*v.Rooms()/4 }
+
+// ResultsAt returns where simdgroups exchange results: in the memory of the tiles, or for persistent
+// threadgroups after everything else, because copies of the next tile arrive meanwhile.
 func (v *partView) ResultsAt() int {
 	if v.persistent() == 0 {
 		return 0
@@ -325,10 +336,11 @@ func (v *partView) ResultsAt() int {
 	return v.roomsEnd()
 }
 
-// FactorsOfTile is where the factors of the inputs' norms are: after what the tile and the results share.
+// FactorsOfTile returns where the factors of the inputs' norms are: after the memory that tiles and results
+// share.
 func (v *partView) FactorsOfTile() int { return max(v.roomsEnd(), v.ResultsAt()+v.resultFloats()) }
 
-// factors is how many those are, FactorOf which of them is that of an input.
+// factors returns the number of these factors.
 func (v *partView) factors() int {
 	switch {
 	case v.Product.NormApply == nil:
@@ -339,6 +351,7 @@ func (v *partView) factors() int {
 	return v.Product.Tokens
 }
 
+// FactorOf returns the index of the factor of an input.
 func (v *partView) FactorOf() string {
 	if v.persistent() > 0 {
 		return fmt.Sprintf("selections[n * %du + i] / %du", v.ResultTurns(), v.P.(*plan.Experts).K)
@@ -346,20 +359,21 @@ func (v *partView) FactorOf() string {
 	return "8u * n + input"
 }
 
-// SelectionsOfTile is where the tile's selections are, after the factors, or what the tiles are of.
+// SelectionsOfTile returns where the tile's selections, or a persistent threadgroup's entries, are: after the
+// factors.
 func (v *partView) SelectionsOfTile() int { return v.FactorsOfTile() + v.factors() }
 
-// MembersOfTile is where the members of all experts are, after the entries.
+// MembersOfTile returns where the members of all experts are, after the entries.
 func (v *partView) MembersOfTile() int {
 	return v.SelectionsOfTile() + v.entries(v.P.(*plan.Experts))
 }
 
-// entries is how many numbers the entries of all experts are.
+// entries returns how many numbers the entries of all experts take.
 func (v *partView) entries(p *plan.Experts) int {
 	return entryWords * p.Grouping.Entries(v.Width, p.Tokens)
 }
 
-// selections is how many numbers that is.
+// selections returns how many numbers selections, or entries with their members, take.
 func (v *partView) selections() int {
 	p, ok := v.P.(*plan.Experts)
 	switch {
@@ -371,8 +385,9 @@ func (v *partView) selections() int {
 	return p.Tokens
 }
 
-// productFloats is all of it. Persistent threadgroups take their whole share where others of another kernel follow: in the
-// place of one that ends there is room for one of the next dispatch only if that takes no more.
+// productFloats returns the threadgroup memory of a product. With asynchronous copies, persistent
+// threadgroups take their whole share of a core. If they took less, a threadgroup of the next dispatch that
+// takes more could not start where one of them has ended.
 func (v *partView) productFloats() int {
 	n := v.SelectionsOfTile() + v.selections()
 	if v.persistent() > 0 && v.Copies() {

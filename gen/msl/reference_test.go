@@ -113,14 +113,14 @@ func (m *memory) input(v plan.Vec, e, n int, norm *plan.Norm) []float64 {
 	return formula.Norm(x, m.vec(plan.Vec{Slot: norm.Weight}, 0, n), norm.Eps)
 }
 
-// factor is what a mat-vec multiplies, and what its results are multiplied by.
+// factor is an operand of a mat-vec, and the factor of its results.
 type factor struct {
 	x      []float64
 	halves bool
 	scale  float64
 }
 
-// factor is a vector, normalised if there is a norm or half of one.
+// factor returns the input of a mat-vec, normalised if the mat-vec applies a norm or the second half of one.
 func (m *memory) factor(v plan.Vec, e, n int, norm *plan.Norm, r *plan.NormApply) factor {
 	f := factor{x: m.input(v, e, n, norm), halves: norm == nil && m.half(v.Slot), scale: 1}
 	if r != nil {

@@ -8,17 +8,16 @@ import (
 	"mla/runtime/quant"
 )
 
-// Registers is an estimate of the 32-bit registers that a thread of one form of
-// attention holds while it walks over the cache. It counts what the source keeps in
-// variables; a compiler may need more, or fewer.
+// Registers estimates the 32-bit registers that a thread of one form of attention holds in its loop over the
+// cache. It counts the variables in the source. A compiler may need more, or fewer.
 type Registers struct {
 	Form         string     // MatrixForm or PlainForm
-	Cache        quant.Type // that it serves; PlainForm also those without a matrix form
+	Cache        quant.Type // type of cache; PlainForm also runs caches without a matrix form
 	Tile         int        // cache rows at a time
-	Accumulators int        // sums of results and of scores
-	Fragments    int        // of queries and cache rows
-	Loads        int        // cache rows that are on their way
-	Addresses    int        // and the softmax's and the loop's own values
+	Accumulators int        // sums for results and scores
+	Fragments    int        // elements of queries and cache rows
+	Loads        int        // cache rows in flight
+	Addresses    int        // and other values of the softmax and the loop
 }
 
 // The forms of attention.
@@ -27,21 +26,21 @@ const (
 	PlainForm  = "plain"  // for caches of floats, and for shapes that have no matrix form
 )
 
-// Held is what budgets count: everything but addresses.
+// Held returns everything but addresses. Budgets bound it.
 func (r *Registers) Held() int { return r.Accumulators + r.Fragments + r.Loads }
 
-// Total is Held and addresses.
+// Total returns Held and addresses.
 func (r *Registers) Total() int { return r.Held() + r.Addresses }
 
-// loopRegisters are five pointers (cache, page, block table, results, maxima and sums) of
+// loopRegisters counts five pointers (cache, page, block table, results, maxima and sums) of
 // two registers, and ten numbers: row, end, newest row, last and following page, scale,
 // scratch, split, simdgroup and lane.
 const loopRegisters = 5*2 + 10
 
-// matrixRegisters is of the matrix form for a number of heads, whose simdgroups have keys blocks of columns,
-// values of them latent. A lane has two elements of each block of 8 × 8: of halves,
-// which rows and queries are, one register, and of floats, which sums are, two. Devices whose right
-// operands are other blocks than left ones hold rows*values more.
+// matrixRegisters estimates the matrix form for all heads. A simdgroup has keys blocks of columns, of which
+// values are latent. Of each block of 8 × 8 a lane has two elements: one register for halves (cache rows and
+// queries), two for floats (sums). Devices whose right operands are laid out differently from left ones hold
+// rows*values more.
 func matrixRegisters(all, threads, tile, keys, values int, cache quant.Type) Registers {
 	load := cacheLoads[cache]
 	heads, rows := ceil(all, block), tile/block
@@ -58,13 +57,14 @@ func matrixRegisters(all, threads, tile, keys, values int, cache quant.Type) Reg
 	}
 }
 
-// plainRegisters is of the plain form: a thread has its columns of the queries and of the
-// results in floats, and rows pass through threadgroup memory.
+// plainRegisters estimates the plain form. A thread has its columns of queries and results in floats; cache
+// rows pass through threadgroup memory.
 func (a *attention) plainRegisters() Registers {
 	return Registers{Form: PlainForm, Tile: a.Tile, Accumulators: a.Sums + 1, Fragments: a.Queries, Loads: 1, Addresses: loopRegisters}
 }
 
-// AttentionRegisters estimates the forms of an attention kernel in a bundle for t; none of others.
+// AttentionRegisters estimates the forms of an attention kernel in a bundle for t. For other kernels it
+// returns nil.
 func AttentionRegisters(t target.Target, k *plan.Kernel) ([]Registers, error) {
 	if len(k.Parts) != 1 {
 		return nil, nil
@@ -96,7 +96,7 @@ func (a *attention) forms() []Registers {
 	return forms
 }
 
-// attends is the part of a kernel that does nothing but attention.
+// attends returns the attention part of a kernel with no other part, and whether k is such a kernel.
 func attends(k *plan.Kernel) (*plan.Attend, bool) {
 	if len(k.Parts) != 1 {
 		return nil, false
@@ -105,7 +105,7 @@ func attends(k *plan.Kernel) (*plan.Attend, bool) {
 	return p, ok
 }
 
-// Budget is how many registers the form may hold.
+// Budget returns how many registers the form may hold.
 func (r *Registers) Budget(b *target.Budget) int {
 	switch {
 	case r.Form == MatrixForm:
@@ -116,14 +116,14 @@ func (r *Registers) Budget(b *target.Budget) int {
 	return b.Registers
 }
 
-// Keeps says whether the estimate for a given number of threads keeps to a budget.
+// Keeps reports whether the estimate for a number of threads is within a budget.
 func (r *Registers) Keeps(b *target.Budget, threads int) bool {
 	return r.Held() <= r.Budget(b) && threads <= b.Threads
 }
 
-// Smaller is how many threads a kernel has to have that does what attention kernel k of a bundle for t
-// does and keeps to a budget: as many as k, the next more, or the next fewer, with
-// which all forms keep to it. It is 0 where k keeps to it, and where nothing does.
+// Smaller returns the number of threads of a kernel that computes the same as attention kernel k of a bundle
+// for t and is within budget b. It tries k's number, then larger ones, then smaller ones. It returns 0 if k
+// itself is within the budget, or if no number of threads is.
 func Smaller(t target.Target, b *target.Budget, k *plan.Kernel) (threads int, err error) {
 	p, ok := attends(k)
 	if !ok {
@@ -146,8 +146,7 @@ func (a *attention) keeps(b *target.Budget, threads int) bool {
 	return !slices.ContainsFunc(a.forms(), func(r Registers) bool { return !r.Keeps(b, threads) })
 }
 
-// candidates are numbers of threads up to the budget's, from some on upwards, then
-// downwards.
+// candidates lists the numbers of threads up to the budget's: rising from from, then falling from there.
 func candidates(b *target.Budget, from int) (list []int) {
 	for threads := from; threads <= b.Threads; threads += simdWidth {
 		list = append(list, threads)

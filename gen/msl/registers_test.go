@@ -51,8 +51,8 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
-// TestSmaller: what is over a budget becomes a kernel that is not, with as many threads,
-// more, or fewer; what keeps to it stays.
+// TestSmaller checks that a kernel above a register budget becomes one within it, with the same number of
+// threads, more, or fewer, and that a kernel within the budget is not changed.
 func TestSmaller(t *testing.T) {
 	old := target.For("").Budget(plan.ClassApple7)
 	for _, tt := range []struct {

@@ -8,31 +8,31 @@ import (
 	"mla/runtime/plan"
 )
 
-// Kernels of several rows. Mat-vecs and experts multiply their weights by a tile of rows, see
-// product.go, or mat-vecs by the inputs of few, see inputs.go. All other parts have threadgroups for
-// every row, which run the text of a kernel of one row on pointers to that row's vectors.
+// Kernels of several rows. Mat-vecs and experts multiply their weights by a tile of rows (product.go), or
+// mat-vecs by the inputs of a few rows (inputs.go). All other parts have threadgroups for every row; these
+// run the text of one row on pointers to that row's vectors.
 
-// Batched says whether the kernel computes several rows.
+// Batched reports whether the kernel computes several rows.
 func (k *kernelView) Batched() bool { return k.Width > 0 }
 
-// BatchesRows says whether a threadgroup of the part computes several rows.
+// BatchesRows reports whether a threadgroup of the part computes several rows.
 func (v *partView) BatchesRows() bool { return v.Batched() && plan.BatchesRows(v.P) }
 
-// namesRows says whether the part finds what it needs of all rows by itself, as attention to expanded
-// heads does.
+// namesRows reports whether the part's template itself finds the vectors of all rows, such as attention to
+// expanded heads.
 func (v *partView) namesRows() bool {
 	_, gathers := v.P.(*plan.GatherVec)
 	return gathers || plan.StateOf(v.P) != nil || attendsHeads(v.P) || expandsHeads(v.P) || v.routesBatch()
 }
 
-// splitsFirst says whether the first threadgroups are those of all rows' first splits: the last splits, of
-// which short contexts have none, end at once and hold up nobody.
+// splitsFirst reports whether threadgroups are ordered by split, then by row. Then the last splits, which
+// short contexts do not fill, come last, end at once and delay nothing.
 func (v *partView) splitsFirst() bool {
 	_, ok := v.P.(*plan.Attend)
 	return ok && v.Batched() && v.P.Groups() > 1
 }
 
-// Rows is the parameter that holds all rows.
+// Rows returns the parameter with all rows.
 func (v *partView) Rows() (string, error) {
 	if i := v.rowSlot(); i >= 0 {
 		return argumentNames(v.Kernel)[i], nil
@@ -40,22 +40,22 @@ func (v *partView) Rows() (string, error) {
 	return "", fmt.Errorf("a kernel of %d rows, but no slot has them", v.Width)
 }
 
-// rowSlot is the slot of the rows, or -1.
+// rowSlot returns the slot of the rows, or -1.
 func (k *kernelView) rowSlot() int {
 	return slices.IndexFunc(k.Slots, func(s plan.Slot) bool { return s.Elem == plan.ElemRow })
 }
 
-// RowStride is the distance between the vectors of two rows in a slot.
+// RowStride returns the distance between the vectors of two rows in a slot, in elements.
 func (v *partView) RowStride(slot int) int { return v.Slots[slot].Stride }
 
-// Element is element i of a slot, of the lane's row.
+// Element returns element i of a slot, for the lane's row.
 func (v *partView) Element(slot int, i string) string { return v.At(plan.Vec{Slot: slot}, "", i) }
 
-// rowPrefix is in front of the names of what belongs to one row.
+// rowPrefix begins the names of pointers to one row's vectors.
 const rowPrefix = "row_"
 
-// ofRow lets the part's text speak of one row: of that in whose threadgroup it is, whose
-// pointers have names of their own, or of the lane's.
+// ofRow renames parameters so that the text of the part is about one row: the row of its threadgroup, whose
+// pointers have names of their own, or the lane's row.
 func (v *partView) ofRow() {
 	if v.namesRows() {
 		return
@@ -73,13 +73,13 @@ func (v *partView) ofRow() {
 	v.kernelView = &k
 }
 
-// perRow says whether the part uses a slot that each row has its own elements of.
+// perRow reports whether the part uses a slot with elements for each row.
 func (v *partView) perRow(slot int) bool {
 	s := &v.Slots[slot]
 	return s.Elem == plan.ElemRow || s.Stride > 0 && slices.ContainsFunc(v.P.Uses(), func(u plan.Use) bool { return u.Slot == slot })
 }
 
-// Locals declares the pointers to a row.
+// Locals declares the pointers to the threadgroup's row.
 func (v *partView) Locals() string {
 	all := argumentNames(v.Kernel)
 	var b strings.Builder
@@ -105,15 +105,15 @@ func (v *partView) Locals() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// usesRow says whether the part's text reads the row itself: for its token, its position or its cache.
+// usesRow reports whether the part's text reads the row itself: its token, its position or its block table.
 func (v *partView) usesRow() bool {
 	return slices.ContainsFunc(v.P.Uses(), func(u plan.Use) bool {
 		return u.LooksUp() || u.As == plan.RoleAngles || u.As == plan.RoleCache || u.Splits != nil
 	})
 }
 
-// alive puts a part's text under the condition that the threadgroup has a row: a dead row
-// keeps the place of none.
+// alive adds the condition that the threadgroup's row is used. The else branch waits, too, because the next
+// dispatch relies on it.
 func (v *partView) alive(text string) (string, error) {
 	if !v.Batched() || v.BatchesRows() && v.Tiles() == 1 {
 		return text, nil
@@ -139,7 +139,7 @@ func (v *partView) alive(text string) (string, error) {
 		name, index, rows, name, locals, text), nil
 }
 
-// ElemName is the type of a slot's elements.
+// ElemName returns the type of a slot's elements.
 func (v *partView) ElemName(slot int) string {
 	return inNamespace.typeName(v.printer.elemType(v.Slots[slot].Elem))
 }

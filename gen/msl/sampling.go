@@ -7,18 +7,18 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// pickFloats is the threadgroup memory that picking from a given number of blocks takes: bins of
-// counts and three limbs, two words per thread or block and per 32 of them, and two results.
+// pickFloats returns the threadgroup memory of picking from a number of blocks, in floats: bins with counts
+// and three limbs, two words per thread or block and per 32 of them, and two results.
 func pickFloats(blocks, threads int) int {
 	sums := ceil(max(blocks, threads), simdWidth)
 	return 4*verify.PickBins + 2*(sums*simdWidth+sums) + 2
 }
 
-// NoPick is the row of a pick that there is not.
+// NoPick returns the row number that marks an unused pick.
 func (v *partView) NoPick() string { return fmt.Sprint(uint32(plan.PickNone)) }
 
-// PickTurns is for how many steps picked tokens are kept, MaxPicks each.
+// PickTurns returns for how many steps picked tokens are kept, MaxPicks per step.
 func (v *partView) PickTurns() int { return plan.PickTurns }
 
-// MaxPicks is the most rows after which tokens are picked.
+// MaxPicks returns the largest number of rows after which tokens are picked.
 func (v *partView) MaxPicks() int { return plan.MaxWanted }

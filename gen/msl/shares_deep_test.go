@@ -26,8 +26,8 @@ var shares = []struct{ blocks, lanes int }{
 // kQuants are the formats with two forms.
 var kQuants = []quant.Type{quant.Q4_K, quant.Q5_K, quant.Q6_K}
 
-// mixed are types of two matrices that share their inputs: laid out alike, as IQ4_XS
-// and the K-quants are where these take 16 lanes, or not.
+// mixed are types of two matrices that share their inputs. In some pairs lanes divide the blocks in the same
+// way, as for IQ4_XS and the K-quants of 16 lanes; in others they do not.
 var mixed = [][]quant.Type{{quant.Q4_K, quant.Q6_K}, {quant.Q5_K, quant.IQ4_XS}, {quant.Q4_K, quant.Q8_0}, {quant.Q4_0, quant.IQ4_NL}}
 
 // TestShares runs both forms of the K-quants, on one matrix and on two that share

@@ -62,8 +62,7 @@ func everyType(name string, n int) []plan.Variant {
 	return list
 }
 
-// kernel finishes a kernel over all formats. Without args, the batch strides are those that
-// the parts need.
+// kernel completes a kernel over all formats. Without args, it has the batch strides that its parts need.
 func (s slots) kernel(name string, args []int, parts ...plan.Part) plan.Kernel {
 	if args == nil {
 		args = strides(parts)
@@ -215,8 +214,7 @@ func attentionKernels() []plan.Kernel {
 	return list
 }
 
-// temperature makes some kernels' scores grow a little with the position: those that
-// attendKernel makes.
+// temperature makes the scores of attendKernel's kernels grow slowly with the position.
 var temperature = plan.Temperature{Scale: 0.1, Length: 3}
 
 // attendKernel attends on caches of all types.

@@ -1,5 +1,5 @@
-// Package objects keeps what compilers made between programs, in the folder that
-// sim/exec/store.h describes: programs of both languages share it, and its bound.
+// Package objects is a cache of compiled objects, in a folder that programs share. sim/exec/store.h describes
+// its layout and its bound; the C++ programs of sim/exec use it, too.
 package objects
 
 import (
@@ -19,16 +19,17 @@ import (
 )
 
 const (
-	// Variable names the folder, if it is not to be the user's.
+	// Variable is the environment variable with the folder, if it is not the default.
 	Variable = "MLA_KERNEL_CACHE"
-	// BytesVariable names how many bytes the folder may have.
+	// BytesVariable is the environment variable with the largest size of the folder in bytes.
 	BytesVariable = "MLA_KERNEL_CACHE_BYTES"
 )
 
-// What a small file takes in a file system, and how many bytes there may be.
+// block is the space that a small file takes in a file system, and defaultBound the default size of the
+// folder, in bytes.
 const block, defaultBound = 4096, 2 << 30
 
-// Folder is where objects are kept.
+// Folder returns the folder of the cache.
 func Folder() string {
 	if folder := os.Getenv(Variable); folder != "" {
 		return folder
@@ -47,7 +48,7 @@ func bound() int64 {
 	return defaultBound
 }
 
-// Key is the key of what depends on parts, in this order.
+// Key returns the key of an object that depends on parts, in this order.
 func Key(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
@@ -56,7 +57,7 @@ func Key(parts ...string) string {
 	return hex.EncodeToString(h.Sum(nil))
 }
 
-// Find returns the object that a key stands for, if it is there, whole.
+// Find returns the object with a key, if the cache has it and it is intact.
 func Find(key string) (object []byte, ok bool) {
 	index := filepath.Join(Folder(), "k-"+key)
 	line, err := os.ReadFile(index)
@@ -69,14 +70,14 @@ func Find(key string) (object []byte, ok bool) {
 		return nil, false
 	}
 	if sum := sha256.Sum256(object); hex.EncodeToString(sum[:]) != hash {
-		_ = os.Remove(path) // it is made again
+		_ = os.Remove(path) // the caller makes it again
 		return nil, false
 	}
 	now := time.Now()
 	return object, errors.Join(os.Chtimes(index, now, now), os.Chtimes(path, now, now)) == nil
 }
 
-// Keep keeps an object under a key. An error says that it is not kept, no more.
+// Keep stores an object under a key. An error means only that it is not cached.
 func Keep(key string, object []byte) error {
 	w, err := NewWork()
 	if err != nil {
@@ -97,14 +98,14 @@ func Keep(key string, object []byte) error {
 	return trim()
 }
 
-// Work is a folder for what is being made. It is locked: what killed programs have left is known
-// by having no lock.
+// Work is a temporary folder for objects that are being made. It is locked while its program runs, so a
+// folder without a lock belongs to a program that was killed.
 type Work struct {
 	Path string
 	lock *os.File
 }
 
-// NewWork makes a Work, and removes those of killed programs.
+// NewWork creates a Work, and removes those of killed programs.
 func NewWork() (*Work, error) {
 	if err := os.MkdirAll(Folder(), 0o700); err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func NewWork() (*Work, error) {
 	for _, path := range old {
 		if f, err := os.Open(path); err == nil {
 			if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
-				_ = os.RemoveAll(path) // by the next program, if not by this one
+				_ = os.RemoveAll(path) // if it fails, the next program removes it
 			}
 			f.Close()
 		}
@@ -137,10 +138,10 @@ func NewWork() (*Work, error) {
 	return &Work{path, f}, err
 }
 
-// Close removes the folder. It may have another name by now.
+// Close removes the folder, unless it was renamed.
 func (w *Work) Close() error { return errors.Join(os.RemoveAll(w.Path), w.lock.Close()) }
 
-// lock locks the folder for other programs, until unlock or the end of this one.
+// lock locks the cache against other programs, until unlock is called or this program ends.
 func lock() (unlock func(), err error) {
 	f, err := os.OpenFile(filepath.Join(Folder(), "lock"), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -153,7 +154,7 @@ func lock() (unlock func(), err error) {
 	return func() { f.Close() }, nil
 }
 
-// trim removes what was not used for longest, until there are no more bytes than allowed.
+// trim removes the least recently used objects until the cache has its allowed size.
 func trim() error {
 	unlock, err := lock()
 	if err != nil {
@@ -177,7 +178,7 @@ func trim() error {
 	}
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return cmp.Compare(a.ModTime().UnixNano(), b.ModTime().UnixNano()) })
 	for _, f := range files {
-		if sum <= bound()-bound()/8 { // so that not every writer has to
+		if sum <= bound()-bound()/8 { // a margin, so that not every Keep has to trim
 			break
 		}
 		if os.Remove(filepath.Join(Folder(), f.Name())) == nil {

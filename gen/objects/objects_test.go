@@ -52,7 +52,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestWork: what a killed program has left goes, and what a living one is making stays.
+// TestWork checks that the temporary files of a killed program are removed, and those of a running one are
+// not.
 func TestWork(t *testing.T) {
 	folder := own(t)
 	living, err := NewWork()
@@ -75,7 +76,7 @@ func TestWork(t *testing.T) {
 	}
 }
 
-// TestTrim: what was found last stays.
+// TestTrim checks that the objects used last are kept.
 func TestTrim(t *testing.T) {
 	folder := own(t)
 	for i := range 8 {

@@ -6,8 +6,9 @@ import (
 	"mla/gen/ir"
 )
 
-// absorb uses q·(W_UK c) = (W_UKᵀ q)·c and Σ p_j (W_UV c_j) = W_UV Σ p_j c_j
-// (DeepSeek-V2, section 2.1.2): keys and values are never expanded.
+// absorb makes attention read the latent cache directly, so that keys and values are never expanded. It uses
+// q·(W_UK c) = (W_UKᵀ q)·c and Σ p_j (W_UV c_j) = W_UV Σ p_j c_j (DeepSeek-V2, arXiv 2405.04434, section
+// 2.1.2).
 func absorb(p *ir.Program) error {
 	writers := map[*ir.Value]*ir.Op{}
 	p.Ops(func(_ *ir.Launch, _ *ir.Part, op *ir.Op) {
@@ -36,6 +37,8 @@ func absorb(p *ir.Program) error {
 	return nil
 }
 
+// absorbed returns the three ops that replace attention: the query times W_UKᵀ, latent attention, and its
+// result times W_UV.
 func absorbed(p *ir.Program, layer int, attn, keys, values *ir.Op) []*ir.Op {
 	heads, c := attn.Heads, keys.In[0].Len
 	attn.Note("absorb: a cache row is %d latent elements and %d of the rotated key, for all %d heads together; expanded keys and values would have %d",
@@ -44,7 +47,7 @@ func absorbed(p *ir.Program, layer int, attn, keys, values *ir.Op) []*ir.Op {
 	qAbs.Elem = ir.Half
 	oLat := p.NewValue("o_lat", layer, heads*c)
 	if !CombinesApart.has(p) {
-		oLat.Elem = ir.Half // the mat-vecs' input as it is
+		oLat.Elem = ir.Half // mat-vecs read it as it is
 	}
 	return []*ir.Op{
 		{Kind: ir.MatVec, Name: "k_b", In: attn.In[:1], W: keys.W, Out: []*ir.Value{qAbs}, Batch: heads},
@@ -54,12 +57,12 @@ func absorbed(p *ir.Program, layer int, attn, keys, values *ir.Op) []*ir.Op {
 	}
 }
 
-// splitKV cuts latent attention into a fixed number of splits of the cache
-// (flash-decoding) and an exact combine.
+// splitKV cuts latent attention into a fixed number of splits of the cache, one threadgroup each, and an
+// exact combine of their results (flash-decoding).
 func splitKV(p *ir.Program) error {
 	t := p.Spec.Tuning.Attention
 	least, splits, perCore := p.Target().LeastRows(p.Width, t.Tile), p.Target().MostSplits(p.Width, t.Splits), 0
-	if p.Width <= 1 { // rows side by side fill a GPU of any size
+	if p.Width <= 1 { // several rows fill a GPU of any size without it
 		perCore = t.PerCore
 	}
 	var launches []*ir.Launch

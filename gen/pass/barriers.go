@@ -6,8 +6,8 @@ import (
 	"mla/gen/ir"
 )
 
-// barriers marks the launches that must wait: those that read a byte range
-// written since the last barrier, or write one read or written since.
+// barriers marks the launches that must wait: launches that read a byte range written since the last barrier,
+// or that write a range read or written since.
 func barriers(p *ir.Program) error {
 	var t tracker
 	u := ir.Analyze(p)
@@ -28,17 +28,18 @@ func barriers(p *ir.Program) error {
 type span struct {
 	owner      *ir.Value // nil: the arena
 	start, end int64
-	value      *ir.Value  // that is there
-	launch     *ir.Launch // that touches it
+	value      *ir.Value  // the value in these bytes
+	launch     *ir.Launch // the launch that reads or writes it
 }
 
 func (a span) overlaps(b span) bool {
 	return a.owner == b.owner && a.start < b.end && b.start < a.end
 }
 
+// tracker has the spans that launches have read and written since the last barrier.
 type tracker struct{ reads, writes []span }
 
-// hazard says why a launch must wait; "": it need not.
+// hazard says why a launch must wait; "" if it need not.
 func (t *tracker) hazard(reads, writes []span) string {
 	if a, b := overlap(t.writes, reads); b != nil {
 		return fmt.Sprintf("it reads %s, which %s writes", b.value.Name, a.launch.Name())
@@ -52,7 +53,7 @@ func (t *tracker) hazard(reads, writes []span) string {
 	return ""
 }
 
-// overlap is the first pair of spans that overlap; nil, nil: none do.
+// overlap returns the first pair of spans that overlap; nil, nil if none do.
 func overlap(a, b []span) (x, y *span) {
 	for i := range a {
 		for j := range b {
@@ -86,6 +87,7 @@ func touched(p *ir.Program, u *ir.Uses, s *ir.Launch) (reads, writes []span) {
 	return reads, writes
 }
 
+// spanOf returns the memory of a value.
 func spanOf(p *ir.Program, s *ir.Launch, v *ir.Value) span {
 	if v.Class == ir.Heads {
 		return span{owner: p.Expanded, end: 1, value: v, launch: s}

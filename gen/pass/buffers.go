@@ -6,23 +6,23 @@ import (
 	"mla/gen/ir"
 )
 
-// arenaAlign keeps every activation on the alignment that `constant` arguments
-// of Metal need (metal rule A3), which also serves every vector load.
+// arenaAlign is the alignment of activations: Metal needs it for buffer offsets of arguments in address space
+// `constant` (rule A3 of sim/metal), and every vector load needs less.
 const arenaAlign = 256
 
 // aligned rounds bytes up to a multiple of arenaAlign.
 func aligned(bytes int64) int64 { return (bytes + arenaAlign - 1) / arenaAlign * arenaAlign }
 
-// life is the range of launches in which a value's bytes must stay.
+// life is the range of launches during which a value's bytes must stay.
 type life struct {
 	v           *ir.Value
 	first, last int
 	size        int64
 }
 
-// buffers gives every value that leaves its part a place in the arena: the
-// first that fits, in the order in which values are made. Two values share bytes
-// only if no launch needs both, so a launch's inputs and outputs never overlap.
+// buffers gives every value that leaves its part a place in the arena: the first that fits, in the order in
+// which values are made. Values share bytes only if no launch needs both, so the inputs and outputs of a
+// launch never overlap.
 func buffers(p *ir.Program) error {
 	tickets(p)
 	var placed []*life
@@ -34,8 +34,8 @@ func buffers(p *ir.Program) error {
 	return nil
 }
 
-// tickets gives those parts a counter whose threadgroups are persistent: experts of a batch. All share one: each
-// dispatch leaves a zero, and the next one counts when it has ended.
+// tickets gives the parts with persistent threadgroups, the experts of a batch, their counter. All parts
+// share one counter: every dispatch leaves it at zero, and the next dispatch that counts waits for its end.
 func tickets(p *ir.Program) {
 	var counter *ir.Value
 	if !p.Target().PersistentExperts() {
@@ -56,7 +56,7 @@ func tickets(p *ir.Program) {
 	}
 }
 
-// lives lists the materialised activations in the order of their first launch.
+// lives lists the activations that are stored in memory, in the order of their first launch.
 func lives(p *ir.Program) []*life {
 	u := ir.Analyze(p)
 	var list []*life
@@ -90,7 +90,7 @@ func lives(p *ir.Program) []*life {
 	return list
 }
 
-// firstFit is the lowest offset where l overlaps no value alive with it.
+// firstFit returns the lowest offset at which l overlaps no value that is alive at the same time.
 func firstFit(placed []*life, l *life) int64 {
 	var busy []*life
 	for _, o := range placed {

@@ -6,13 +6,13 @@ import (
 	"mla/gen/ir"
 )
 
-// expandHeads keeps the keys and values of the paper where a program has so many rows that
-// making them costs less than it saves: target.Target.Expands says from how many on, and why. What all
-// layers expand is in one memory, as long as the cache: keys and values are made side by side.
+// expandHeads keeps expanded keys and values if a program has so many rows that expanding costs less than it
+// saves; target.Target.Expands decides. All layers expand into the same memory, which is as long as the
+// cache. Keys and values of a layer are made by one launch.
 func expandHeads(p *ir.Program) error {
 	p.Expanded = p.NewValue("heads", -1, 0)
 	var launches []*ir.Launch
-	var heads *ir.Launch // of the layer, while its keys and values are gathered
+	var heads *ir.Launch // the launch of the layer's keys, until its values were added
 	for _, s := range p.Launches {
 		op := s.Parts[0].Ops[0]
 		if op.Kind != ir.Expand {

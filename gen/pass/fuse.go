@@ -6,8 +6,8 @@ import (
 	"mla/gen/ir"
 )
 
-// eachPart calls f for the parts of p that still have ops when their turn
-// comes. f keeps uses up to date; parts that it empties go at the end.
+// eachPart calls f for each part of p that still has ops when its turn comes. f must keep uses up to date.
+// Parts that f has emptied are removed at the end.
 func eachPart(p *ir.Program, f func(uses *ir.Uses, part *ir.Part)) {
 	uses := ir.Analyze(p)
 	for _, s := range p.Launches {
@@ -20,7 +20,7 @@ func eachPart(p *ir.Program, f func(uses *ir.Uses, part *ir.Part)) {
 	sweep(p)
 }
 
-// sweep drops parts without ops and launches without parts.
+// sweep removes parts without ops and launches without parts.
 func sweep(p *ir.Program) {
 	for _, s := range p.Launches {
 		s.Parts = slices.DeleteFunc(s.Parts, func(part *ir.Part) bool { return len(part.Ops) == 0 })
@@ -28,7 +28,7 @@ func sweep(p *ir.Program) {
 	p.Launches = slices.DeleteFunc(p.Launches, func(s *ir.Launch) bool { return len(s.Parts) == 0 })
 }
 
-// joined is the part that runs the ops of from, then those of into.
+// joined returns a part that runs the ops of from, then those of into.
 func joined(into *ir.Part, from ...*ir.Part) *ir.Part {
 	all := &ir.Part{}
 	for _, part := range from {
@@ -47,9 +47,8 @@ func join(uses *ir.Uses, into *ir.Part, from ...*ir.Part) {
 	}
 }
 
-// pull joins the part that writes v and the part that reads it. It does so only
-// if the result is a kernel that exists and if no part reads any of the moved
-// outputs earlier.
+// pull joins the part that writes v to the part that reads it, if a kernel for the result exists and if no
+// part reads any of the moved outputs earlier.
 func pull(uses *ir.Uses, into *ir.Part, v *ir.Value) {
 	from := uses.Writer(v)
 	if from == nil || from == into || !ir.Composable(joined(into, from)) {
@@ -65,7 +64,7 @@ func pull(uses *ir.Uses, into *ir.Part, v *ir.Value) {
 	join(uses, into, from)
 }
 
-// firstReader says whether no part but from reads v before into does.
+// firstReader reports whether into is the first part after from that reads v.
 func firstReader(uses *ir.Uses, from, into *ir.Part, v *ir.Value) bool {
 	for _, r := range uses.Readers(v) {
 		if r != from {
@@ -75,15 +74,15 @@ func firstReader(uses *ir.Uses, from, into *ir.Part, v *ir.Value) bool {
 	return true // only from itself reads it
 }
 
-// pullInto pulls the writers of the inputs of the ops of kind k, if they hold an
-// op of one of the kinds from.
+// pullInto pulls the writer of each input of the ops of kind k, if the writer has an op of one of the kinds
+// from.
 func pullInto(p *ir.Program, k ir.Kind, from ...ir.Kind) {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		op := part.Find(k)
 		if op == nil {
 			return
 		}
-		// Later inputs first: each pull goes to the front.
+		// From the last input to the first: each pull puts ops at the front.
 		for _, in := range slices.Backward(op.In) {
 			if w := uses.Writer(in.V); w != nil && hasAny(w, from) {
 				pull(uses, part, in.V)
@@ -96,6 +95,7 @@ func hasAny(part *ir.Part, kinds []ir.Kind) bool {
 	return slices.ContainsFunc(kinds, func(k ir.Kind) bool { return part.Find(k) != nil })
 }
 
+// groupGating makes one part of scores, top-k and routing weights.
 func groupGating(p *ir.Program) error {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if w := part.Find(ir.RouteWeights); w != nil {
@@ -105,7 +105,7 @@ func groupGating(p *ir.Program) error {
 	return nil
 }
 
-// fuseSwiGLU needs both inputs at once: one mat-vec and a SwiGLU are no kernel.
+// fuseSwiGLU fuses gate, up and SwiGLU at once, because no kernel computes one mat-vec and a SwiGLU.
 func fuseSwiGLU(p *ir.Program) error {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if part.Signature() != "G" {
@@ -139,8 +139,7 @@ func fuseGating(p *ir.Program) error { pullInto(p, ir.ExpertsMatVec, ir.RouteWei
 
 func fuseExpertsSum(p *ir.Program) error { pullInto(p, ir.WeightedSum, ir.ExpertsMatVec); return nil }
 
-// fuseSharedDown joins the sum over the experts and the shared down projection
-// in the add between them.
+// fuseSharedDown joins the sum over the experts and the shared down projection to the add of both.
 func fuseSharedDown(p *ir.Program) error {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if part.Signature() != "A" {
@@ -155,7 +154,7 @@ func fuseSharedDown(p *ir.Program) error {
 	return nil
 }
 
-// fuseAddShared adds the shared experts where the routed ones are summed.
+// fuseAddShared adds the shared experts where the routed experts are summed.
 func fuseAddShared(p *ir.Program) error {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if part.Signature() == "A" {
@@ -167,8 +166,8 @@ func fuseAddShared(p *ir.Program) error {
 	return nil
 }
 
-// groupExperts lists by expert what all rows have selected, in a launch after the one that
-// routes, and lets the experts' mat-vecs go by that list.
+// groupExperts adds a launch after each routing. It lists, by expert, what all rows have selected, and the
+// experts' mat-vecs read that list instead of the routing.
 func groupExperts(p *ir.Program) error {
 	uses := ir.Analyze(p)
 	after := map[*ir.Launch]*ir.Launch{}
@@ -217,8 +216,7 @@ func fuseResidual(p *ir.Program) error {
 	return nil
 }
 
-// fuseNorm copies a norm into every part that reads it, or into none. The
-// readers of the other norms stay what they were.
+// fuseNorm copies a norm into all parts that read it, or into none if one of them cannot compute it.
 func fuseNorm(p *ir.Program) error {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if part.Signature() != "N" {
@@ -246,7 +244,7 @@ func copyNorm(p *ir.Program, part *ir.Part, norm *ir.Op) *ir.Op {
 	out := p.NewValue(old.Name, old.Layer, old.Len)
 	c.Out = []*ir.Value{out}
 	for _, op := range part.Ops {
-		op.In = slices.Clone(op.In) // ops may share it
+		op.In = slices.Clone(op.In) // several ops may share the slice
 		for i := range op.In {
 			if op.In[i].V == old {
 				op.In[i].V = out

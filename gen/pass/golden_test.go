@@ -14,9 +14,8 @@ import (
 
 var update = flag.Bool("update", false, "write the golden file")
 
-// TestGolden holds the compiled program of the model whose unfused program is
-// gen/lower/testdata/small.txt: what is fused, placed and awaited. go test
-// -update rewrites it.
+// TestGolden compares the compiled program of the model in gen/lower/testdata/small.txt with a golden file:
+// fused parts, offsets in the arena, and barriers. go test -update rewrites the file.
 func TestGolden(t *testing.T) {
 	s, err := spec.Load("../lower/testdata/small.yaml")
 	if err != nil {
@@ -41,8 +40,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestEveryFusionSaves: without any one fusion a token takes more dispatches,
-// in models that have what it fuses.
+// TestEveryFusionSaves checks that without any single fusion a token takes more dispatches, in the models to
+// which the fusion applies.
 func TestEveryFusionSaves(t *testing.T) {
 	s, err := spec.Load("../lower/testdata/small.yaml")
 	if err != nil {

@@ -5,7 +5,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// chunkDelta makes two ops of the delta rule: what does not depend on the state, and what moves it on.
+// chunkDelta splits each delta rule into two ops: DeltaChunk, which does not depend on the state, and
+// DeltaFold, which updates it.
 func chunkDelta(p *ir.Program) error {
 	var launches []*ir.Launch
 	for _, s := range p.Launches {
@@ -27,12 +28,14 @@ func chunkDelta(p *ir.Program) error {
 	return nil
 }
 
-// fuseLinear makes one part of what linear attention computes per head, between its projections and that of its
-// output: convolutions, SiLU, norms of queries and keys, both gates, the delta rule and the norm after it. The state
-// is then read and written once for all rows of a session, and a head's vectors never leave its threadgroup.
+// fuseLinear makes one part of everything that linear attention computes per head between its input
+// projections and its output projection: convolutions, SiLU, norms of queries and keys, both gates, the delta
+// rule and the gated norm. Then the state is read and written once for all rows of a session, and a head's
+// vectors never leave its threadgroup.
 //
-// Of prompts it is three parts, by rows or by chunks. There the delta rule takes longer than the trips through memory: threadgroups share the
-// columns of a head, and what the rule takes of its rows is made side by side.
+// In prompts it makes three parts. There the delta rule takes longer than memory traffic: several
+// threadgroups share the columns of a head, and the rule's inputs are made for all rows in parallel, row by
+// row or in chunks.
 func fuseLinear(p *ir.Program) error {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if part.Signature() != "Z" {
@@ -63,7 +66,7 @@ func fuseLinear(p *ir.Program) error {
 	return nil
 }
 
-// elementwise lists the parts of one op that lead from a projection to v, in their order.
+// elementwise lists the parts of one op on the way from a projection to v, in order.
 func elementwise(uses *ir.Uses, v *ir.Value) (list []*ir.Part) {
 	for w := uses.Writer(v); w != nil && len(w.Ops) == 1 && len(uses.Readers(v)) == 1; w = uses.Writer(v) {
 		switch w.Ops[0].Kind {
@@ -77,8 +80,9 @@ func elementwise(uses *ir.Uses, v *ir.Value) (list []*ir.Part) {
 	return list
 }
 
-// fuseLowRank is for one row: the second halves of low-rank gates are small, head_dim numbers for each result, and a
-// dispatch of their own would cost more than they do. Of several rows they are products.
+// fuseLowRank moves the second matrices of low-rank gates into linear attention, for one row. They are small,
+// head_dim inputs for each result, and a dispatch of their own would take longer than they do. For several
+// rows they stay matrix products.
 func fuseLowRank(p *ir.Program) error {
 	for _, kind := range []ir.Kind{ir.GatedNorm, ir.SoftplusDecay, ir.BoundedDecay} {
 		eachPart(p, func(uses *ir.Uses, part *ir.Part) {
@@ -86,7 +90,7 @@ func fuseLowRank(p *ir.Program) error {
 			if op == nil || part.Find(ir.DeltaRule) == nil {
 				return
 			}
-			gate := op.In[len(op.In)-1].V // what a norm is gated by, or what decays follow from
+			gate := op.In[len(op.In)-1].V // the gate of the norm, or the input of the decay
 			if w := uses.Writer(gate); w != nil && w.Signature() == "M" && lowRank(p, w.Ops[0]) {
 				pull(uses, part, gate)
 			}
@@ -95,13 +99,13 @@ func fuseLowRank(p *ir.Program) error {
 	return nil
 }
 
-// lowRank says whether a mat-vec takes the numbers of one head.
+// lowRank reports whether a mat-vec has head_dim inputs.
 func lowRank(p *ir.Program, op *ir.Op) bool {
 	return p.Weights[op.W[0].Row].Cols == p.Spec.Hybrid.HeadDim
 }
 
-// mergeLinear puts the projections of linear attention side by side: all read the layer's input. So do the second
-// halves of its gates, where they have launches of their own.
+// mergeLinear puts the projections of linear attention side by side, since all read the layer's input. The
+// same goes for the second matrices of low-rank gates that have launches of their own.
 func mergeLinear(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) {
 		first := m.launch("linear_q")
@@ -112,7 +116,7 @@ func mergeLinear(p *ir.Program) error {
 	})
 }
 
-// fuseHeadGates multiplies the values of each head by its gate where they are made.
+// fuseHeadGates multiplies each head by its gate in the part that makes the head's values.
 func fuseHeadGates(p *ir.Program) error {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if part.Signature() == "O" {
@@ -122,7 +126,7 @@ func fuseHeadGates(p *ir.Program) error {
 	return nil
 }
 
-// mergeHeadGate makes the gates of heads beside the first projections of the layer.
+// mergeHeadGate puts the projection of the head gates beside the first projections of the layer.
 func mergeHeadGate(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) { m.merge(m.launch("q_a", "q"), m.launch("head_gate")) })
 }

@@ -6,14 +6,13 @@ import (
 	"mla/gen/ir"
 )
 
-// merger puts launches of one layer side by side. Parts move as they are, so who
-// writes what stays true.
+// merger puts launches of one layer side by side. Parts move unchanged, so uses stays valid.
 type merger struct {
 	uses     *ir.Uses
-	launches []*ir.Launch // of the layer, in order
+	launches []*ir.Launch // the launches of the layer, in order
 }
 
-// eachLayer calls f for every layer's launches; those that f empties go at the end.
+// eachLayer calls f for the launches of every layer. Launches that f has emptied are removed at the end.
 func eachLayer(p *ir.Program, f func(m *merger)) error {
 	m := merger{uses: ir.Analyze(p)}
 	layers := make([][]*ir.Launch, p.Spec.Model.NumHiddenLayers)
@@ -29,9 +28,8 @@ func eachLayer(p *ir.Program, f func(m *merger)) error {
 	return nil
 }
 
-// merge moves the parts of launch b into the earlier launch a if nothing from a up
-// to b writes what they read. It reports whether it did. A layer without one of them
-// (nil) has nothing to merge.
+// merge moves the parts of launch b into the earlier launch a, if no launch from a to b writes what these
+// parts read. It reports whether it did. If the layer lacks one of the launches (nil), it does nothing.
 func (m *merger) merge(a, b *ir.Launch) bool {
 	if a == nil || b == nil || a == b {
 		return false
@@ -56,15 +54,11 @@ func (m *merger) merge(a, b *ir.Launch) bool {
 	return true
 }
 
-// launch finds the layer's launch that carries an op of one of the names, or nil.
+// launch returns the layer's launch that has an op with one of the names, or nil.
 func (m *merger) launch(names ...string) *ir.Launch {
 	for _, s := range m.launches {
-		for _, part := range s.Parts {
-			for _, op := range part.Ops {
-				if slices.Contains(names, op.Name) {
-					return s
-				}
-			}
+		if slices.ContainsFunc(s.Ops(), func(op *ir.Op) bool { return slices.Contains(names, op.Name) }) {
+			return s
 		}
 	}
 	return nil
@@ -74,15 +68,15 @@ func mergeQKVA(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) { m.merge(m.launch("q_a", "q"), m.launch("kv_a")) })
 }
 
-// mergeStoreKV puts the cache write beside the launch before it, or the launch
-// after it beside the cache write.
+// mergeStoreKV puts the cache write beside the launch before it. Without low-rank queries it puts the launch
+// after the cache write beside it.
 func mergeStoreKV(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) {
 		store := m.launch("store_kv")
 		if q := m.launch("q_b"); q != nil && m.merge(q, store) {
 			return
 		}
-		if kb := m.launch("k_b"); kb != nil && kb != store { // none where heads are expanded
+		if kb := m.launch("k_b"); kb != nil && kb != store { // expanded heads have none
 			m.merge(store, kb)
 		}
 	})
@@ -97,9 +91,9 @@ func mergeShared(p *ir.Program) error {
 	})
 }
 
-// mergeSharedDown is for batches, whose experts leave no core idle, and what routes them all but one. Beside
-// the experts' gate and up, where persistent threadgroups share the work, those that begin when the shared experts' have
-// ended are late, and so is the end.
+// mergeSharedDown puts the shared experts' down projection of a batch beside the routing, which leaves all
+// cores but one idle. Beside the routed gate and up projections it would come late: persistent threadgroups
+// occupy the cores there, and those that start after the shared experts' threadgroups end late.
 func mergeSharedDown(p *ir.Program) error {
 	return eachLayer(p, func(m *merger) {
 		routed, routing, shared := m.launch("experts_gate", "experts_up"), m.launch("group_experts"), m.launch("shared_down")

@@ -5,10 +5,9 @@ import (
 	"mla/gen/target"
 )
 
-// normPartial cuts a norm into the half that needs one element at a time, x·w and
-// partial sums of x², and the factor, which is one number. The part that makes x
-// does the first half; the mat-vecs that read the norm multiply their results by
-// the factor. None of their threadgroups reads, normalises and stages all of x.
+// normPartial splits RMSNorm into an elementwise half, x·w with partial sums of x², and a factor, which is
+// one number. The part that makes x computes the first half. The mat-vecs that read the norm multiply their
+// results by the factor. So no threadgroup of theirs reads, normalises and stages all of x.
 func normPartial(p *ir.Program) error {
 	if p.Width > 1 {
 		spreadNorms(p)
@@ -24,7 +23,7 @@ func normPartial(p *ir.Program) error {
 			}
 		}
 	}
-	// One size of partial sums: a kernel may read what several kernels made.
+	// All partial sums have one size, because one kernel may read the sums of several kernels.
 	group := target.SimdWidth
 	if most := p.Spec.Tuning.SumGroup; most > 0 {
 		group = most
@@ -38,9 +37,8 @@ func normPartial(p *ir.Program) error {
 	return nil
 }
 
-// spreadNorms copies the norms that can be cut so into the mat-vecs that read them. With
-// several rows no mat-vec normalises its inputs itself, so the other norms stay where
-// they are.
+// spreadNorms copies the norms that can be split into the mat-vecs that read them. With several rows no
+// mat-vec normalises its own inputs, so the other norms keep their launches.
 func spreadNorms(p *ir.Program) {
 	eachPart(p, func(uses *ir.Uses, part *ir.Part) {
 		if part.Signature() != "N" {
@@ -64,11 +62,11 @@ func spreadNorms(p *ir.Program) {
 	})
 }
 
-// handed is a value that is read through norms with one weight.
+// partialNorm is a value that is read only through norms with the same weight.
 type partialNorm struct {
 	value   *ir.Value
 	maker   *ir.Part
-	readers []*ir.Part // each begins with its copy of the norm
+	readers []*ir.Part // each begins with a copy of the norm
 }
 
 // partialNormOf returns the norm whose first half part can make, or nil.
@@ -84,7 +82,7 @@ func partialNormOf(uses *ir.Uses, part *ir.Part) *partialNorm {
 		if weight == nil {
 			weight = norm.W[0]
 		}
-		// The cache write normalises only a part of its value, in one threadgroup.
+		// The cache write normalises only some elements of its value, in one threadgroup.
 		whole := norm.In[0].Off == 0 && norm.In[0].Len == h.value.Len
 		same := norm.W[0].Row == weight.Row && norm.W[0].Layer == weight.Layer
 		if !whole || !same || !ir.Composable(withFirst(r, &ir.Op{Kind: ir.NormApply})) {
@@ -98,12 +96,12 @@ func partialNormOf(uses *ir.Uses, part *ir.Part) *partialNorm {
 	return h
 }
 
-// withFirst is part with another first op.
+// withFirst returns part with first in place of its first op.
 func withFirst(part *ir.Part, first *ir.Op) *ir.Part {
 	return &ir.Part{Ops: append([]*ir.Op{first}, part.Ops[1:]...)}
 }
 
-// elementsPerSimdgroup is how many neighbours of part's output are made by one simdgroup.
+// elementsPerSimdgroup returns how many consecutive elements of the part's output one simdgroup makes.
 func elementsPerSimdgroup(p *ir.Program, s *ir.Launch, part *ir.Part) int {
 	if part.Find(ir.Embed) != nil || part.Find(ir.WeightedSum) != nil && part.Find(ir.ExpertsMatVec) == nil {
 		return target.SimdWidth
@@ -118,9 +116,8 @@ func gcd(a, b int) int {
 	return a
 }
 
-// rewrite moves the first half of the norm to the maker. The residual stream
-// itself stays stored in every layer, also where nothing reads it any more, so
-// that layers share kernels.
+// rewrite moves the first half of the norm to the maker. The residual stream is stored in every layer, even
+// if nothing reads it any more, so that layers share kernels.
 func (h *partialNorm) rewrite(p *ir.Program, group int) {
 	norm := h.readers[0].Ops[0]
 	layer := h.value.Layer

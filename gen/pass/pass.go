@@ -1,7 +1,5 @@
-// Package pass is the compiler proper: one ordered list of passes over the
-// program. Each fusion is a pass of its own that can be switched off; what a
-// program computes never changes, which tests hold by interpreting it after
-// every pass.
+// Package pass has the compiler's passes, in one ordered list. Each fusion is a pass of its own that can be
+// switched off. No pass changes what a program computes: tests interpret the program after every pass.
 package pass
 
 import (
@@ -23,25 +21,25 @@ type Pass struct {
 	Run      func(p *ir.Program) error
 }
 
-// Rows says for which programs a pass is.
+// Rows says which programs a pass is for.
 type Rows uint8
 
-// The programs of a pass, by how many rows they run at once and what they do with them.
+// The values of Rows: by the number of rows of a program, or by a choice of package target.
 const (
-	AnyRows        Rows = iota
-	OneRow              // one row
-	ManyRows            // two rows and more
-	BatchRows           // two rows and more, up to plan.MaxBatch
-	FewRows             // up to plan.MaxBatch rows, one included
-	Absorbed            // attention to latent rows
-	Expanded            // attention to expanded heads, see target.Target.Expands
-	Chunked             // linear attention by chunks, see target.Target.DeltaChunks
-	CombinesApart       // each row combines its own splits of attention, see target.Target.CombinesApart
-	ExpertsApart        // each row runs its own experts, see target.Target.ExpertsApart
-	ExpertsBatched      // an expert runs for all rows that have selected it
+	AnyRows Rows = iota
+	OneRow
+	ManyRows       // two rows and more
+	BatchRows      // two rows and more, up to plan.MaxBatch
+	FewRows        // up to plan.MaxBatch rows, one included
+	Absorbed       // attention to latent rows
+	Expanded       // attention to expanded heads, see target.Target.Expands
+	Chunked        // linear attention by chunks, see target.Target.DeltaChunks
+	CombinesApart  // each row combines its own splits of attention, see target.Target.CombinesApart
+	ExpertsApart   // each row runs its own experts, see target.Target.ExpertsApart
+	ExpertsBatched // an expert runs for all rows that have selected it
 )
 
-// has says whether a program is one of them.
+// has reports whether p is one of these programs.
 func (r Rows) has(p *ir.Program) bool {
 	width := p.Width
 	switch r {
@@ -69,10 +67,10 @@ func (r Rows) has(p *ir.Program) bool {
 	return true
 }
 
-// Reason says why a pass follows another.
+// Reason says why a pass must run after another.
 type Reason struct{ Pass, Why string }
 
-// Pipeline is the compiler, in order.
+// Pipeline lists the passes in the order in which they run.
 var Pipeline = []Pass{
 	{Name: "fold_scales", Required: true, Run: foldScales,
 		Doc: "fold the factors of the residual stream into the embedding and the norms, and rotate halves as pairs"},
@@ -179,7 +177,8 @@ type Options struct {
 	Observe func(pass string, p *ir.Program) error // called after every pass; an error stops
 }
 
-// Compile runs the pipeline over p in place and verifies p after every pass.
+// Compile runs the pipeline over p in place, and verifies p after every pass. It fails if o names an unknown
+// pass or disables a required one, or if a pass fails.
 func Compile(p *ir.Program, o Options) error {
 	if err := checkOptions(o); err != nil {
 		return err
@@ -204,6 +203,7 @@ func Compile(p *ir.Program, o Options) error {
 	return nil
 }
 
+// after verifies p after a pass, and calls Observe.
 func (o Options) after(name string, p *ir.Program) error {
 	if err := ir.Verify(p); err != nil {
 		return err

@@ -9,10 +9,10 @@ import (
 	"mla/runtime/gguf"
 )
 
-// bakeRope computes what depends on the rotary embedding alone: the angle per
-// position of every pair, the factor on cosines and sines, and kq_scale, which
-// takes YaRN's temperature (arXiv 2309.00071, section 3; GGUF's deepseek2 form:
-// log_mul is mscale_all_dim, and the betas are fixed at 32 and 1).
+// bakeRope computes what depends on the rotary embedding alone: the angle per position of every pair, the
+// factor on cosines and sines, and kq_scale, which includes YaRN's temperature (arXiv 2309.00071, section 3;
+// in the form that llama.cpp has for deepseek2: log_mul is mscale_all_dim, and the betas are fixed at 32 and
+// 1).
 func bakeRope(p *ir.Program) error {
 	m := &p.Spec.Model
 	y := yarn{dims: m.QKRopeHeadDim, theta: p.Spec.Rope.Theta, scaling: p.Spec.Rope.Scaling, mscale: gguf.ArchitectureOf(p.Spec.Architecture).MScale}
@@ -28,17 +28,19 @@ func bakeRope(p *ir.Program) error {
 	return nil
 }
 
+// yarn computes RoPE frequencies with YaRN scaling.
 type yarn struct {
 	dims    int
 	theta   float64
 	scaling *spec.Yarn // nil: plain RoPE
-	mscale  float64    // beside mscale_all_dim; 0: the same
+	mscale  float64    // numerator of the ratio in magnitude; 0: mscale_all_dim, so that the ratio is 1
 }
 
-// Betas of the ramp between interpolated and unchanged frequencies, in
-// rotations over the original context.
+// betaFast and betaSlow bound the ramp between unchanged and interpolated frequencies, in rotations over the
+// original context.
 const betaFast, betaSlow = 32, 1
 
+// freqs returns radians per position for each pair.
 func (y yarn) freqs() []float64 {
 	f := make([]float64, y.dims/2)
 	for i := range f {
@@ -47,8 +49,8 @@ func (y yarn) freqs() []float64 {
 	return f
 }
 
-// interpolation is the factor on the frequency of pair i: 1/factor for slow
-// pairs, 1 for fast ones, a linear ramp between.
+// interpolation is the factor on the frequency of pair i: 1/factor for slow pairs, 1 for fast pairs, and a
+// linear ramp between them.
 func (y yarn) interpolation(i int) float64 {
 	if y.scaling == nil {
 		return 1
@@ -60,14 +62,13 @@ func (y yarn) interpolation(i int) float64 {
 	return (1-keep)/y.scaling.Factor + keep
 }
 
-// correction is the dimension whose wavelength makes b rotations over the
-// original context.
+// correction is the dimension whose pair makes b rotations over the original context.
 func (y yarn) correction(b float64) float64 {
 	ctx := float64(y.scaling.OriginalMaxPositionEmbeddings)
 	return float64(y.dims) * math.Log(ctx/(b*2*math.Pi)) / (2 * math.Log(y.theta))
 }
 
-// magnitude is the factor on cosines and sines; 1 for every published model.
+// magnitude is the factor on cosines and sines. It is 1 for every published model.
 func (y yarn) magnitude() float64 {
 	if y.scaling == nil {
 		return 1
@@ -83,7 +84,7 @@ func (y yarn) magnitude() float64 {
 	if s.MScaleAllDim != 0 {
 		attn = grow(cmp.Or(y.mscale, s.MScaleAllDim)) / grow(s.MScaleAllDim)
 	}
-	// The correction by 1+0.1 ln(factor) is undone where the angle is applied.
+	// llama.cpp divides by 1 + 0.1 ln(factor) here and multiplies by it where it applies the angle.
 	return attn * s.AttnFactor
 }
 

@@ -6,16 +6,15 @@ import (
 	"mla/gen/ir"
 )
 
-// foldScales removes the factors of the residual stream and pairs rotated rows: what
-// the formulas of an architecture have, and no kernel.
+// foldScales removes the factors on the residual stream, which some architectures have and no kernel, and
+// turns rotation of halves into rotation of pairs.
 //
-// With every value of the stream divided by the factor s on what is added to it, sums
-// need no factor: the embedding is scaled by its own over s, and a norm of x/s is that
-// of x if eps is divided by s². A norm's own factor goes into its weight. Rotation of
-// halves (i, i+n/2) is rotation of pairs of rows in another order, in which the weights
-// are loaded.
+// Let s be the factor on what is added to the stream. If every value of the stream is divided by s, sums need
+// no factor: the embedding's own factor is divided by s, and norm(x/s) equals norm(x) if eps is divided by
+// s². A norm's own factor goes into its weight. Rotation of halves (i, i+n/2) equals rotation of pairs if the
+// rows of the weights are loaded in another order.
 func foldScales(p *ir.Program) error {
-	stream := map[*ir.Value]float64{} // by what its values are divided
+	stream := map[*ir.Value]float64{} // what each value is divided by
 	p.Ops(func(_ *ir.Launch, _ *ir.Part, op *ir.Op) {
 		if op.Kind == ir.Add && op.Scale != 0 {
 			stream[op.In[0].V], stream[op.Out[0]] = op.Scale, op.Scale

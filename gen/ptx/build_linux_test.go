@@ -37,9 +37,9 @@ func bundle(t *testing.T, name string) *plan.Bundle {
 	return b
 }
 
-// elsewhere is the body of a kernel's variant but for what may be approximate, by 2^-22, as it is rounded to
-// halves, 2^-11, after it: the weights of attention in products of blocks of halves, and silu of halves in
-// products of several rows.
+// elsewhere returns the body of a kernel's variant without the instructions that may be approximate. Their
+// error of 2^-22 does not matter because the result is then rounded to halves (2^-11): the weights of
+// attention in products of blocks of halves, and silu of halves in products of several rows.
 func elsewhere(b *plan.Bundle, k *plan.Kernel, v *plan.Variant, body string) string {
 	if slices.ContainsFunc(k.Parts, func(p plan.Part) bool { return weighsInHalves(p, v.Types) }) {
 		return strings.ReplaceAll(body, "ex2.approx.ftz.f32", "")
@@ -50,7 +50,7 @@ func elsewhere(b *plan.Bundle, k *plan.Kernel, v *plan.Variant, body string) str
 	return body
 }
 
-// weighsInHalves says whether a part is attention whose weights are halves; on a cache of floats they are floats.
+// weighsInHalves reports whether a part is attention whose weights are halves; on a cache of floats they are floats.
 func weighsInHalves(p plan.Part, cache []quant.Type) bool {
 	switch p.(type) {
 	case *plan.AttendHeads:
@@ -61,7 +61,7 @@ func weighsInHalves(p plan.Part, cache []quant.Type) bool {
 	return false
 }
 
-// checkEntries wants an entry for each variant, as the CUDA runtime launches it.
+// checkEntries checks that each variant has an entry, with the parameters of a launch by the CUDA runtime.
 func checkEntries(t *testing.T, f ptxFile) {
 	t.Helper()
 	b, list := f.bundle, entries(t, f.text)
@@ -106,9 +106,9 @@ func pathOf(b *plan.Bundle) string {
 	return filepath.Join(folder, FileName(b.Name))
 }
 
-// thinned is a bundle that has of the kernels of several rows the first variant, and one
-// with each type: compiling them takes most of the time, and what a format does is the same
-// in all of them.
+// thinned returns a bundle with fewer variants of the kernels of several rows: the first, and one with each
+// type. Compiling these kernels takes most of the time, and each format is handled in the same way in all of
+// them.
 func thinned(b *plan.Bundle) (*plan.Bundle, error) {
 	less := *b
 	less.Kernels = slices.Clone(b.Kernels)
@@ -223,7 +223,7 @@ func TestEagerKernels(t *testing.T) {
 	}
 }
 
-// TestBuild: the same bytes twice, which are what Check wants.
+// TestBuild checks that two builds give the same bytes, which Check accepts.
 func TestBuild(t *testing.T) {
 	b, err := thinned(bundle(t, "yoututiny"))
 	if err != nil {
@@ -279,7 +279,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestBuildRefuses: what clang says is passed on, with lines of the Metal source.
+// TestBuildRefuses checks that clang's messages are passed on, with lines of the Metal source.
 func TestBuildRefuses(t *testing.T) {
 	b := &plan.Bundle{Name: "x", Source: "\nstatic inline void f() { undefined(); }\n"}
 	if _, err := Build(b); err == nil || !strings.Contains(err.Error(), "kernels.metal:2:") || !strings.Contains(err.Error(), "'undefined'") {

@@ -9,7 +9,8 @@ import (
 	"mla/gen/objects"
 )
 
-// TestCache: clang runs once for a text, and again for another one or if what it left is damaged.
+// TestCache checks that clang runs once per source, and again only if the source changes or the cached output
+// is damaged.
 func TestCache(t *testing.T) {
 	folder := t.TempDir()
 	t.Setenv(objects.Variable, folder)

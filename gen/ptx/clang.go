@@ -17,15 +17,14 @@ import (
 //go:embed include
 var include embed.FS
 
-// clang is the compiler. PTX differs between versions, so it must be this one.
+// clang is the compiler. Other versions make different PTX.
 const clang = "clang-19"
 
-// flags are clang's: no CUDA SDK, IEEE arithmetic, fused multiply-add only where
-// the source says fma. PTX 7.8 is what a driver of CUDA 11.8 reads, the first
-// that knows sm_90. The fields of blocks are apart (SPLIT_ROWS): weights are copied to
-// these devices anyway, and runtime/device/cuda lays them out so on the way, as words
-// of blocks that are not aligned would be loaded by halves. The pass that combines vectors would
-// take two of such words apart again, into two loads.
+// flags are the flags of clang: no CUDA SDK, IEEE arithmetic, fused multiply-add only where the source says
+// fma. PTX 7.8 can be read by drivers of CUDA 11.8, the first version that knows sm_90. SPLIT_ROWS: the
+// fields of blocks are in separate arrays, because words of unaligned blocks would need two loads each.
+// Weights are copied to these devices anyway, and runtime/device/cuda changes their layout on the way.
+// Clang's pass that combines vectors would split such a load of two words into two loads, so it is disabled.
 var flags = []string{
 	"-x", "cuda", "--cuda-device-only", "-nocudainc", "-nocudalib", "--cuda-gpu-arch=sm_90", "--cuda-feature=+ptx78",
 	"-std=c++20", "-O3", "-ffp-contract=off", "-fno-strict-aliasing", "-fno-verbose-asm",
@@ -33,7 +32,7 @@ var flags = []string{
 	"-DSPLIT_ROWS=true", "-mllvm", "-disable-vector-combine", "-Iinclude", "-S", "-o", "-", "kernels.cu",
 }
 
-// compile is what clang makes of translated source, or made of it for an earlier program.
+// compile returns the PTX of translated source, from the cache if an earlier program has compiled it.
 func compile(cuda string) ([]byte, error) {
 	version, err := clangVersion()
 	if err != nil {
@@ -52,7 +51,7 @@ func compile(cuda string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = objects.Keep(key, text) // else the next program compiles it too
+	_ = objects.Keep(key, text) // without it the next program compiles again
 	return text, nil
 }
 
@@ -80,13 +79,13 @@ func runClang(cuda string) ([]byte, error) {
 
 var versionLine = regexp.MustCompile(`clang version (\d+\.\d+\.\d+)`)
 
-// Compiler says what is missing to compile kernels; nil: it is there.
+// Compiler returns an error that says what is missing to compile kernels, or nil.
 func Compiler() error {
 	_, err := clangVersion()
 	return err
 }
 
-// clangVersion is the version of the compiler, like 19.1.7.
+// clangVersion returns the version of the compiler, such as 19.1.7.
 func clangVersion() (string, error) {
 	out, err := exec.Command(clang, "--version").Output()
 	if err != nil {

@@ -24,10 +24,9 @@ func onCPU(t *testing.T, source string, flags ...string) string {
 	return program
 }
 
-// TestMath runs the functions of math.h on the CPU over one of 1,009 floats and
-// wants few units in the last place. What is more than the half of the last
-// rounding: exp and exp2 round their reduced argument and the polynomial, log its
-// two parts, rsqrt the square root before the division.
+// TestMath runs the functions of math.h on the CPU for every 1,009th float and allows few units in the last
+// place. Half a unit is the final rounding. The rest: exp and exp2 round their reduced argument and the
+// polynomial, log its two parts, rsqrt the square root before the division.
 func TestMath(t *testing.T) {
 	cmd := exec.Command(onCPU(t, "testdata/math.cpp", "-O2", "-DSTRIDE=1009"))
 	cmd.Stderr = os.Stderr
@@ -60,8 +59,8 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// TestBytes: what integer.h makes of words by one instruction is what the templates' own
-// definitions make of them.
+// TestBytes checks that the single instructions of integer.h give the same words as the generic definitions
+// of the templates.
 func TestBytes(t *testing.T) {
 	if out, err := exec.Command(onCPU(t, "testdata/bytes.cpp", "-O1")).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

@@ -9,16 +9,16 @@ import (
 	"mla/runtime/plan/ptxfile"
 )
 
-// entryMark begins a kernel in what clang writes; a brace alone ends it.
+// entryMark begins a kernel in clang's output; a line with only a brace ends it.
 const entryMark = ".visible .entry "
 
-// array is a declaration of threadgroup memory with its size.
+// array matches a declaration of threadgroup memory with its size.
 var array = regexp.MustCompile(`(?m)^[ \t]*(?:\.\w+ )?\.shared \.align (\d+) \.b8 ([\w$]+)\[(\d+)\];\n`)
 
-// dynamic makes the threadgroup memory of each kernel that has more than PTX may declare with a
-// size memory that a launch asks for: an array without a size, and above it what the runtime has
-// to ask for (ptxfile.DynamicLine). All other kernels stay as they are, byte by byte. The size
-// is known only here: clang is given a size, so that it can tell that accesses do not overlap.
+// dynamic turns threadgroup memory beyond what PTX may declare with a size (ptxfile.StaticBytes) into dynamic
+// shared memory, which the launch allocates: an array without a size, and above it a line with the bytes that
+// the runtime must request (ptxfile.DynamicLine). Other kernels stay byte by byte the same. Clang gets the
+// size in the source, so that it can tell that accesses do not overlap.
 func dynamic(text string) (string, error) {
 	var out strings.Builder
 	for {
@@ -45,7 +45,7 @@ func dynamic(text string) (string, error) {
 	}
 }
 
-// dynamicEntry is dynamic of one kernel.
+// dynamicEntry is dynamic for one kernel.
 func dynamicEntry(text string) (string, error) {
 	arrays, total := array.FindAllStringSubmatchIndex(text, -1), 0
 	for _, m := range arrays {
@@ -58,7 +58,7 @@ func dynamicEntry(text string) (string, error) {
 	if total <= ptxfile.StaticBytes {
 		return text, nil
 	}
-	if len(arrays) != 1 { // they would all begin at one address
+	if len(arrays) != 1 { // all dynamic arrays begin at the same address
 		return "", fmt.Errorf("PTX: %.80q has %d arrays of threadgroup memory, %d bytes together; expected one", text, len(arrays), total)
 	}
 	m := arrays[0]
@@ -66,8 +66,8 @@ func dynamicEntry(text string) (string, error) {
 		text[m[2]:m[3]], text[m[4]:m[5]], text[:m[0]], text[m[1]:]), nil
 }
 
-// outside refuses large arrays between the entries, where clang puts one that several
-// kernels use: which of them ask for it would not be known.
+// outside refuses large arrays outside kernels, where clang puts an array that several kernels use. It would
+// be unknown which kernels need it.
 func outside(text string) error {
 	for _, m := range array.FindAllStringSubmatch(text, -1) {
 		if n, err := strconv.Atoi(m[3]); err != nil || n > ptxfile.StaticBytes {
@@ -77,7 +77,7 @@ func outside(text string) error {
 	return nil
 }
 
-// firstEntry is where the first kernel of a text begins, with what it needs; -1: there is none.
+// firstEntry returns where the first kernel of a text begins, with its DynamicLine; -1 if there is none.
 func firstEntry(text string) int {
 	at := strings.Index(text, entryMark)
 	if at < 0 {

@@ -9,8 +9,8 @@ import (
 	"mla/runtime/plan/ptxfile"
 )
 
-// TestDynamicKernel compiles a kernel with 60 kB of threadgroup memory, beside a small one: what
-// clang writes of it is what dynamic reads, and no size is left in it.
+// TestDynamicKernel compiles a kernel with 60 kB of threadgroup memory next to a small one, and checks that
+// dynamic reads clang's declaration and leaves no size in it.
 func TestDynamicKernel(t *testing.T) {
 	const metal = `#include <metal_stdlib>
 using namespace metal;

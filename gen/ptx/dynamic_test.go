@@ -47,7 +47,8 @@ func TestDynamic(t *testing.T) {
 	}
 }
 
-// TestJoinDynamic: what a kernel asks for belongs to it, not to what all files must share.
+// TestJoinDynamic checks that the dynamic memory of a kernel belongs to its entry, not to the text that all
+// joined files must share.
 func TestJoinDynamic(t *testing.T) {
 	large, err := dynamic(dynamicHead + kernelText("k", "61440"))
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"mla/runtime/plan/ptxfile"
 )
 
-// entry is what the text of a PTX file says about one kernel.
+// entry is the declaration of a kernel in a PTX file.
 type entry struct {
 	params, threads int
 	shared, dynamic int // bytes of threadgroup memory: declared with a size, and asked for by a launch
@@ -110,12 +110,11 @@ func beforeWait(t *testing.T, body string) (list []string, ok bool) {
 	return list, ok
 }
 
-// waitsFirst says whether a kernel, which may begin before the one that it depends
-// on has ended, waits for that one before it ends, or does more than load what is constant,
-// block tables, which the host writes between two replays, what experts were selected before that one, and
-// the step. A token's step is written by the last kernel of the token before it. The
-// kernels that read it ahead, attention and its combine, are not the next after that
-// one. checkEager says which kernels may let the next begin before they wait.
+// waitsFirst reports whether a kernel waits for the kernel before it correctly. The kernel may begin before
+// that one has ended. Until it waits, it may load only constants, block tables (which the host writes between
+// replays), expert selections that an earlier kernel made, and the step. The step of a token is written by
+// the last kernel of the token before. The kernels that load it early, attention and its combine, are not the
+// first after that kernel. checkEager checks which kernels may let the next one begin before they wait.
 func waitsFirst(t *testing.T, k *plan.Kernel, body string) bool {
 	t.Helper()
 	list, ok := beforeWait(t, body)
@@ -130,18 +129,18 @@ func waitsFirst(t *testing.T, k *plan.Kernel, body string) bool {
 	return ok
 }
 
-// isEager says whether a kernel lets the next one begin before it waits.
+// isEager reports whether a kernel lets the next one begin before it waits.
 func isEager(t *testing.T, body string) bool {
 	t.Helper()
 	list, _ := beforeWait(t, body)
 	return strings.Contains(strings.Join(list, "\n"), launch)
 }
 
-// checkEager wants all kernels to have ended, when another begins, whose results that one reads before it waits:
-// those of the token before, and what has selected the experts. Once a kernel runs that waits before it lets the next
-// begin, all before that kernel have ended. So the first of a sequence is no eager one, unless
-// the host makes its inputs between two replays, nor is the last before
-// experts whose weights are prefetched.
+// checkEager checks that a kernel has ended before another one loads its results without waiting. Such
+// results are those of the token before and the selections of experts. Once a kernel waits before it lets the
+// next one begin, all kernels before it have ended. So the first kernel of a sequence must not be eager,
+// unless the host makes its inputs between two replays, and neither must the kernel before experts with
+// prefetched weights.
 func checkEager(b *plan.Bundle, eager func(kernel int) bool) error {
 	for _, q := range b.Sequences {
 		for i, d := range q.Dispatches {
@@ -162,7 +161,7 @@ func checkEager(b *plan.Bundle, eager func(kernel int) bool) error {
 	return nil
 }
 
-// early says whether a kernel may read a slot before the dispatch before it has ended.
+// early reports whether a kernel may read a slot before the dispatch before it has ended.
 func early(k *plan.Kernel, slot int) bool {
 	for _, p := range k.Parts {
 		if e, ok := p.(*plan.Experts); ok && e.Early() && (slot == e.Grouping.Starts || slot == e.Grouping.Members) {

@@ -52,7 +52,7 @@ func TestHeadsOnFibers(t *testing.T) {
 	}
 }
 
-// shapeOf is what heads.cpp has to know of a kernel.
+// shapeOf returns the C++ constants that heads.cpp needs to know about a kernel.
 func shapeOf(k *plan.Kernel) (text string) {
 	define := func(name string, n int) { text += fmt.Sprintf("constexpr uint %s = %d;\n", name, n) }
 	for _, p := range k.Parts {

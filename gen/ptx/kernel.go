@@ -9,13 +9,13 @@ import (
 // parameter is one parameter of a kernel in Metal source.
 type parameter struct {
 	decl      []string // type and name
-	attribute string   // of [[attribute]]
-	buffer    int      // of [[buffer(n)]]; -1: a position
+	attribute string   // name in [[attribute]]
+	buffer    int      // n of [[buffer(n)]]; -1: a position, such as the index of a thread
 }
 
-// kernel: kernel void NAME(PARAMETERS) { becomes a function of CUDA up to its
-// brace; what follows is translated like any other text. Of a kernel that is not known, the
-// ends of lines stay.
+// kernel translates the head of a kernel, kernel void NAME(PARAMETERS) {, into a function of CUDA. Its body
+// is translated like any other text. A kernel that lookup does not know is left out, except for its line
+// ends.
 func (t *translator) kernel() {
 	from := t.at
 	i := t.next(from, 1)
@@ -56,7 +56,7 @@ func (t *translator) kernel() {
 	t.depth++
 }
 
-// leaveOut leaves out the kernel at hand, whose body begins at brace.
+// leaveOut skips the current kernel, whose body begins at token brace.
 func (t *translator) leaveOut(name string, brace int) {
 	depth := 0
 	for i := brace; i < len(t.tokens); i = t.next(i, 1) {
@@ -72,8 +72,8 @@ func (t *translator) leaveOut(name string, brace int) {
 
 func (t *translator) peekFrom(i, n int) string { return t.text(t.next(i, n)) }
 
-// parameters parses TYPE NAME [[ATTRIBUTE]], … and returns the index of the
-// closing parenthesis.
+// parameters parses TYPE NAME [[ATTRIBUTE]], … from token i on. It also returns the index of the closing
+// parenthesis.
 func (t *translator) parameters(i int) (list []parameter, close int, err error) {
 	p := parameter{buffer: -1}
 	for i = t.next(i, 0); i < len(t.tokens); i = t.next(i, 1) {
@@ -111,7 +111,8 @@ func (t *translator) parameters(i int) (list []parameter, close int, err error) 
 	return nil, 0, fmt.Errorf("no ) after the parameters")
 }
 
-// slots prints the parameters that are buffers, the n-th being buffer(n).
+// slots prints the parameters that are buffers. The n-th is buffer(n). constant[n] says that no kernel writes
+// buffer n.
 func slots(params []parameter, constant []bool) (string, error) {
 	count := 0
 	for _, p := range params {
@@ -141,7 +142,7 @@ func slots(params []parameter, constant []bool) (string, error) {
 	return strings.Join(list, ", "), nil
 }
 
-// positions prints the other parameters as local constants; see position.h.
+// positions prints the other parameters as local constants; see include/position.h.
 func positions(params []parameter) string {
 	var s strings.Builder
 	for _, p := range params {

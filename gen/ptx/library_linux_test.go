@@ -79,7 +79,7 @@ kernel void k%d(device float * a [[buffer(0)]], device const float * b [[buffer(
 }
 `
 
-// TestLibrary: what MSL's functions become, all in one compilation.
+// TestLibrary compiles all of MSL's functions at once and checks the instructions.
 func TestLibrary(t *testing.T) {
 	source := "#include <metal_stdlib>\n#include <metal_simdgroup_matrix>\nusing namespace metal;\n"
 	for i, l := range library {

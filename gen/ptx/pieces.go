@@ -8,14 +8,14 @@ import (
 	"mla/runtime/plan"
 )
 
-// Key is what a bundle's PTX depends on, but for the version of clang: the sha256 of
-// translated source, headers and flags, hexadecimal.
+// Key returns the SHA-256, hexadecimal, of everything that a bundle's PTX depends on except the version of
+// clang: translated source, headers and flags.
 func Key(b *plan.Bundle) (string, error) {
 	return keyOf(b, func(text string) string { return text })
 }
 
-// CodeKey is Key of the code alone: it stays the same when only comments, empty lines or
-// white space around words change. Such a change leaves the instructions as they are.
+// CodeKey is Key without comments, empty lines and white space around words, which do not change the
+// instructions.
 func CodeKey(b *plan.Bundle) (string, error) { return keyOf(b, code) }
 
 func keyOf(b *plan.Bundle, form func(text string) string) (string, error) {
@@ -26,9 +26,8 @@ func keyOf(b *plan.Bundle, form func(text string) string) (string, error) {
 	return given(cuda, form)
 }
 
-// code is a text without line comments, empty lines, the numbers of lines, and needless white
-// space. A line with quotes or with a comment of several lines stays as it is, because there
-// // may begin something else.
+// code returns text without line comments, empty lines, #line directives and needless white space. Lines with
+// quotes, and lines of block comments, stay as they are, because // may not begin a comment there.
 func code(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {
@@ -44,7 +43,7 @@ func code(text string) string {
 	return kept.String()
 }
 
-// Clang is the version of the compiler that made a file, as its head says it.
+// Clang returns the version of the compiler that made a file, which its head says.
 func Clang(file []byte) (string, error) {
 	text, err := Text(file)
 	if err != nil {
@@ -54,9 +53,8 @@ func Clang(file []byte) (string, error) {
 	return h.clang, err
 }
 
-// Join makes one text of the texts of several files, with the entries of all. What
-// stands before the first entry, the version and the target, must be the same: files
-// with more in common than that, as a table, cannot be joined.
+// Join returns one PTX text with the entries of several. The texts before the first entry, with version and
+// target, must be equal. Texts with other declarations outside entries, such as tables, cannot be joined.
 func Join(texts []string) (string, error) {
 	var joined strings.Builder
 	shared := ""
@@ -78,7 +76,7 @@ func Join(texts []string) (string, error) {
 	return joined.String(), nil
 }
 
-// statements is PTX without its comments and empty lines.
+// statements returns PTX without comments and empty lines.
 func statements(text string) string {
 	var kept strings.Builder
 	for line := range strings.Lines(text) {

@@ -34,7 +34,7 @@ func TestJoin(t *testing.T) {
 	}
 }
 
-// TestOwnKernels: of a source that a model has together with its layer that predicts, each
+// TestOwnKernels: of the source that a model shares with its multi-token prediction layer, each
 // bundle's PTX is made of the bundle's kernels.
 func TestOwnKernels(t *testing.T) {
 	s, err := spec.Load("../../specs/more/glm47flashmtp.yaml")
@@ -63,7 +63,7 @@ func TestOwnKernels(t *testing.T) {
 	}
 }
 
-// TestKey: it follows the source, and is what Check compares.
+// TestKey checks that the key changes with the source, and that Check compares the key.
 func TestKey(t *testing.T) {
 	b := *generated.Bundles()[0]
 	before, err := Key(&b)

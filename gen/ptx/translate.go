@@ -9,13 +9,13 @@ import (
 	"mla/gen/msl/text"
 )
 
-// Translate turns Metal source into CUDA C++ for the headers in include. Lines
-// stay where they are. kernel says what is known of a kernel beside its source; one that it
-// does not know, which another bundle has in the same source, is left out.
+// Translate turns Metal source into CUDA C++ for the headers in include. Lines keep their numbers. kernel
+// returns facts about a kernel that its source does not have. Kernels that it does not know, which belong to
+// another bundle with the same source, are left out.
 //
-// A kernel becomes an extern "C" function whose n-th parameter is the pointer
-// bound to [[buffer(n)]]; positions become local constants. What no kernel ever
-// writes is __restrict__, which makes clang load it through the read-only path.
+// A kernel becomes an extern "C" function whose n-th parameter is the pointer bound to [[buffer(n)]];
+// positions become local constants. Buffers that no kernel writes are __restrict__, so that clang loads from
+// them through the read-only path.
 func Translate(source string, kernel func(name string) (k Kernel, known bool)) (string, error) {
 	t := &translator{tokens: scan(source), lookup: kernel}
 	t.out.WriteString("#include <metal_stdlib>\n#line 1 \"kernels.metal\"\n")
@@ -25,24 +25,22 @@ func Translate(source string, kernel func(name string) (k Kernel, known bool)) (
 	return t.out.String(), t.err
 }
 
-// Kernel is what Translate has to know of a kernel.
+// Kernel has the facts about a kernel that Translate needs.
 type Kernel struct {
 	Threads int // per threadgroup
-	// Resident is how many threadgroups a multiprocessor should be able to hold, 0: any
-	// number. The compiler uses the registers that this leaves a thread: more loads are
-	// under way at a time.
+	// Resident is the number of threadgroups that a multiprocessor should be able to hold; 0: any number. The
+	// compiler uses all registers that this leaves to a thread, to keep more loads in flight.
 	Resident int
-	// Constant[n] says that no kernel writes what is bound to buffer n. All others
-	// may change until GRID_WAIT: a kernel can begin before the one that it
-	// depends on has ended.
+	// Constant[n] says that no kernel writes the memory bound to buffer n. Other memory may change until
+	// GRID_WAIT, because a kernel can start before the previous one has ended.
 	Constant []bool
 }
 
 type translator struct {
 	tokens []text.Token
 	at     int // the next token
-	depth  int // of braces, but for those of namespaces
-	spaces int // namespaces that are open
+	depth  int // of open braces, without those of namespaces
+	spaces int // open namespaces
 	lookup func(kernel string) (k Kernel, known bool)
 	out    strings.Builder
 	err    error
@@ -58,14 +56,14 @@ func (t *translator) fail(format string, args ...any) {
 	}
 }
 
-// plain are the words that turn into others wherever they stand.
+// plain has the words that are always replaced by the same word.
 var plain = map[string]string{
 	"device": "",
 	"thread": "",
-	"inline": "METAL_FUNC", // also a function of the device
+	"inline": "METAL_FUNC", // the header makes it a __device__ function
 }
 
-// metalPragma is Metal's name for a pragma that clang has too.
+// metalPragma matches Metal's name for a pragma that clang knows by another name.
 var metalPragma = regexp.MustCompile(`^#pragma METAL fp `)
 
 var (
@@ -73,7 +71,7 @@ var (
 	halfNumber = regexp.MustCompile(`^[.\d][\w.+-]*[hH]$`)
 )
 
-// token translates what begins at the next token.
+// token translates the construct that begins at the next token.
 func (t *translator) token() {
 	tok := t.tokens[t.at]
 	text, isPlain := plain[tok.Text]
@@ -109,16 +107,17 @@ func (t *translator) token() {
 	}
 }
 
-// copy writes the next token as it is, replace writes another text for it.
+// copy writes the next token unchanged.
 func (t *translator) copy() { t.replace(t.tokens[t.at].Text) }
 
+// replace writes another text for the next token.
 func (t *translator) replace(text string) {
 	t.out.WriteString(text)
 	t.at++
 }
 
-// next is the index of the n-th token that is not blank from i on, i itself
-// being the zeroth; len(t.tokens) if there is none.
+// next returns the index of the n-th token, from i on, that is not blank; token i counts as the zeroth. If
+// there is none, it returns len(t.tokens).
 func (t *translator) next(i, n int) int {
 	for ; i < len(t.tokens); i++ {
 		if t.tokens[i].Blank() {
@@ -132,7 +131,7 @@ func (t *translator) next(i, n int) int {
 	return i
 }
 
-// peek is the text of the n-th token after the one at hand, "" past the end.
+// peek returns the text of the n-th token after the current one, "" beyond the end.
 func (t *translator) peek(n int) string { return t.text(t.next(t.at, n)) }
 
 func (t *translator) text(i int) string {
@@ -142,10 +141,11 @@ func (t *translator) text(i int) string {
 	return t.tokens[i].Text
 }
 
-// threadsAttribute is Metal's word for what launch_bounds says, which comes from the plan.
+// threadsAttribute is Metal's attribute for the number of threads; the CUDA source has launch_bounds from the
+// plan instead.
 const threadsAttribute = "max_total_threads_per_threadgroup"
 
-// attribute leaves [[…]] out.
+// attribute skips [[…]].
 func (t *translator) attribute() {
 	from := t.at
 	for t.at < len(t.tokens) && t.tokens[t.at].Text != "]]" {
@@ -155,7 +155,7 @@ func (t *translator) attribute() {
 	t.lines(from, t.at)
 }
 
-// namespace NAME { stays: what is in it is still outside of all functions.
+// namespace copies namespace NAME {. Its content is still outside all functions.
 func (t *translator) namespace() {
 	for brace := t.next(t.at, 2); t.at <= brace; {
 		t.copy()
@@ -163,7 +163,7 @@ func (t *translator) namespace() {
 	t.spaces++
 }
 
-// startsStatement says whether a statement or declaration begins at the token at hand.
+// startsStatement reports whether a statement or declaration begins at the current token.
 func (t *translator) startsStatement() bool {
 	i := t.at - 1
 	for i >= 0 && t.tokens[i].Blank() {
@@ -172,8 +172,7 @@ func (t *translator) startsStatement() bool {
 	return i < 0 || strings.Contains("{};", t.tokens[i].Text)
 }
 
-// declaresMemory says whether the statement at hand declares threadgroup memory,
-// not a pointer to it.
+// declaresMemory reports whether the current statement declares threadgroup memory, and not a pointer to it.
 func (t *translator) declaresMemory() bool {
 	if t.depth == 0 || !t.startsStatement() {
 		return false
@@ -186,15 +185,13 @@ func (t *translator) declaresMemory() bool {
 	return true
 }
 
-// threadgroupMemory: threadgroup T name[N]; becomes shared memory. Sixteen bytes
-// are the widest load.
+// threadgroupMemory translates threadgroup T name[N]; into shared memory, aligned for loads of 16 bytes.
 func (t *translator) threadgroupMemory() {
 	t.replace("static __attribute__((shared, aligned(16)))")
 }
 
-// table: constant T name[N] = {…}; becomes a table in device memory. CUDA's
-// constant memory would serve one address at a time, and the lanes of a
-// simdgroup look up different ones. A scalar becomes a constant of the compiler.
+// table translates constant T name[N] = {…}; into a table in device memory. CUDA's constant memory serves one
+// address at a time, but the lanes of a simdgroup look up different ones. A scalar becomes a constexpr.
 func (t *translator) table() {
 	for i := t.at; i < len(t.tokens) && t.tokens[i].Text != ";" && t.tokens[i].Text != "="; i++ {
 		if t.tokens[i].Text == "[" {
@@ -205,7 +202,7 @@ func (t *translator) table() {
 	t.replace("static constexpr")
 }
 
-// lines writes as many line ends as there are in the tokens [from, to).
+// lines writes the line ends of the tokens [from, to).
 func (t *translator) lines(from, to int) {
 	for _, tok := range t.tokens[from:to] {
 		t.out.WriteString(strings.Repeat("\n", strings.Count(tok.Text, "\n")))

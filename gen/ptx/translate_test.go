@@ -8,7 +8,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// known knows two kernels.
+// known returns one of two kernels.
 func known(name string) (Kernel, bool) {
 	switch name {
 	case "k":

@@ -12,8 +12,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestUnroll: the more blocks of a row are to be under way, the more loads stand in a
-// kernel; what the plan leaves open is the default.
+// TestUnroll checks that the number of loads in a kernel rises with the blocks of a row in flight. A plan
+// without that number gets the default.
 func TestUnroll(t *testing.T) {
 	for _, tt := range []struct{ bundle, kernel, variant string }{
 		{"youtu2bnvidia", "lm_head", "lm_head_f16"},

@@ -7,16 +7,16 @@ import (
 	"mla/runtime/quant"
 )
 
-// mix is one stock file type: a base type for all matrices, and what deviates
-// from it for the weights that suffer most from few bits. A type of F32, the zero, is none.
+// mix is one stock file type: a base type for all matrices, and exceptions for weights that suffer most from
+// few bits. F32, the zero value, means no exception.
 type mix struct {
 	name     string
 	fileType uint32 // llama_ftype
 	base     quant.Type
 
-	head   quant.Type // of the matrix that makes the logits; none: Q6_K
-	embed  quant.Type // of the embedding, where that is another matrix
-	qProj  quant.Type // of q_proj, which models without a latent query have
+	head   quant.Type // of the matrix that makes the logits; default Q6_K
+	embed  quant.Type // of the embedding, if that is another matrix
+	qProj  quant.Type // of q_proj, in models without low-rank queries
 	oProj  quant.Type
 	gateUp rules // feed-forward gate and up projections
 
@@ -24,33 +24,33 @@ type mix struct {
 	downPlain   rules // the same, but only without an importance matrix
 	downIMatrix rules // the same, but only with one
 	down8       rules // the same, but only in models of exactly eight experts
-	// downFirst is the type of the first of these projections, as many as an eighth of the layers. A layer of
-	// experts has two.
+	// downFirst is the type of the first down projections, an eighth of the number of layers. A layer of
+	// experts has two of them, so this covers fewer layers.
 	downFirst quant.Type
 
 	kvB      rules      // the legacy kv_b_proj, which counts as a value projection
 	kvBPlain quant.Type // the same, but only without an importance matrix
-	// kvBMany is the same in models of four experts and more. Where there is none those of
-	// exactly eight have Q8_0.
+	// kvBMany is the same, for models with at least four experts. Without it, models with exactly eight
+	// experts have Q8_0.
 	kvBMany quant.Type
-	// oProj8 is the type of o_proj in models of exactly eight experts (a rule
-	// made for Mixtral that the quantiser applies to all), instead of oProj.
+	// oProj8 replaces oProj in models with exactly eight experts, a rule that was made for Mixtral but
+	// applies to all.
 	oProj8 quant.Type
 }
 
-// bump gives the layers that match another type.
+// bump gives some layers another type.
 type bump struct {
 	layers layerRule
 	to     quant.Type
 }
 
-// rules are bumps. The last one that matches is taken.
+// rules are bumps. The last one that matches counts.
 type rules []bump
 
-// layerRule picks layers i of n.
+// layerRule reports whether layer i of n is selected.
 type layerRule func(i, n int) bool
 
-// moreBits picks the first and last eighth and every third layer between them.
+// moreBits selects the first and last eighth, and every third layer between them.
 func moreBits(i, n int) bool { return i < n/8 || i >= 7*n/8 || (i-n/8)%3 == 2 }
 
 func firstEighth(i, n int) bool { return i < n/8 }
@@ -109,7 +109,7 @@ var mixes = []mix{
 	{name: "tq1_0", fileType: 36, base: quant.TQ1_0, embed: quant.Q4_K},
 }
 
-// fallbacks replace types with blocks of 256 in rows that are no multiple of it.
+// fallbacks has the replacements of types with blocks of 256, for rows that are no multiple of 256.
 var fallbacks = map[quant.Type]quant.Type{
 	quant.Q2_K:    quant.Q4_0,
 	quant.Q3_K:    quant.Q4_0,
@@ -128,16 +128,16 @@ var fallbacks = map[quant.Type]quant.Type{
 	quant.IQ4_XS:  quant.IQ4_NL,
 }
 
-// isFloat reports the types that are not quantised.
+// isFloat reports whether a type is not quantised.
 func isFloat(t quant.Type) bool { return t == quant.F32 || t == quant.F16 || t == quant.BF16 }
 
-// typeOf is the type of a matrix in one layer.
+// typeOf returns the type of a matrix in one layer.
 func (m *mix) typeOf(s *spec.Spec, row *weights.Row, layer int, imatrix bool) quant.Type {
 	if isFloat(m.base) {
 		return m.base
 	}
 	n := s.Model.NumHiddenLayers + s.Model.NumNextNPredictLayers
-	if s.NextN > 0 { // the last of the file's layers
+	if s.NextN > 0 { // it is the last of the file's layers
 		layer, n = s.NextN+layer, s.NextN+n
 	}
 	t := m.base
@@ -145,7 +145,7 @@ func (m *mix) typeOf(s *spec.Spec, row *weights.Row, layer int, imatrix bool) qu
 	case weights.LMHead:
 		t = m.headType(row.Cols)
 	case weights.SharedHead:
-		if gguf.ArchitectureOf(s.Architecture).SharedHead { // it is the model's
+		if gguf.ArchitectureOf(s.Architecture).SharedHead { // the layer uses the model's head
 			t = m.headType(row.Cols)
 		}
 	case weights.EmbedTokens:
@@ -165,7 +165,7 @@ func (m *mix) typeOf(s *spec.Spec, row *weights.Row, layer int, imatrix bool) qu
 		if t = or(m.qProj, t); experts(s) == 8 {
 			t = quant.Q8_0
 		}
-	case weights.LinearV: // it counts those of its kind alone: no other layer has attn_v
+	case weights.LinearV: // the quantiser counts layers with attn_v, which only layers with linear attention have
 		t = m.kvBType(experts(s), row.Index(layer), row.Layers(), imatrix)
 	case weights.OProj, weights.LinearO:
 		t = or(m.oProj, t)
@@ -176,7 +176,7 @@ func (m *mix) typeOf(s *spec.Spec, row *weights.Row, layer int, imatrix bool) qu
 	return fit(t, row.Cols)
 }
 
-// or returns t, or what is taken where there is none.
+// or returns t, or none if t is F32, which means no exception.
 func or(t, none quant.Type) quant.Type {
 	if t == quant.F32 {
 		return none
@@ -191,7 +191,7 @@ func experts(s *spec.Spec) int {
 	return s.MoE.NRoutedExperts
 }
 
-// headType is the type of the matrix that makes the logits.
+// headType returns the type of the matrix that makes the logits.
 func (m *mix) headType(cols int) quant.Type {
 	if !divides(m.base, cols) {
 		return quant.Q8_0
@@ -213,8 +213,8 @@ func (m *mix) downType(s *spec.Spec, role string, layer, n int, imatrix bool) qu
 	return m.downPlain.apply(t, layer, n)
 }
 
-// downBefore is how many down projections come before that of a role in a layer: those of
-// routed experts come before those of shared ones.
+// downBefore returns how many down projections come before that of a role in a layer. Those of routed experts
+// come before those of shared experts.
 func downBefore(s *spec.Spec, role string, layer int) int {
 	if s.MoE == nil || layer < s.MoE.FirstKDenseReplace || s.MoE.NSharedExperts == 0 {
 		return layer
@@ -248,7 +248,7 @@ func (r rules) apply(t quant.Type, layer, n int) quant.Type {
 	return t
 }
 
-// fit returns t, or what replaces it in rows that are not whole blocks of it.
+// fit returns t, or its replacement for rows that are not whole blocks of t.
 func fit(t quant.Type, cols int) quant.Type {
 	if divides(t, cols) {
 		return t

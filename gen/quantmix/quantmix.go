@@ -1,6 +1,5 @@
-// Package quantmix knows which quant type each weight of a model has in a file
-// of a given stock file type ("q4_k_m", …): the mixes of llama.cpp's quantiser
-// (llama-quantize, v0.5.0) for this architecture, as tables.
+// Package quantmix has the quant type of each weight in files of the stock file types ("q4_k_m", …): the
+// mixes of llama.cpp's quantiser (llama-quantize, v0.5.0), as tables.
 package quantmix
 
 import (
@@ -21,8 +20,7 @@ func Names() []string {
 	return names
 }
 
-// FileType is the number that files of a stock file type carry under
-// general.file_type. It fails for unknown names.
+// FileType returns the value of general.file_type in files of a stock file type. It fails for unknown names.
 func FileType(stock string) (uint32, error) {
 	m, err := lookup(stock)
 	if err != nil {
@@ -39,12 +37,11 @@ func lookup(stock string) (*mix, error) {
 	return &mixes[i], nil
 }
 
-// Types returns the types that the weights of weights.Table(s) have when a file
-// of profile q is loaded: one per layer, in the order of the table.
+// Types returns the types that the weights of weights.Table(s) have when a file of profile q is loaded: one
+// per layer, in the order of the table.
 //
-// Files with a legacy attn_kv_b are split while they are loaded. Values keep
-// their type. Keys must be transposed, which quantised blocks do not survive,
-// so quantised ones become F32.
+// A legacy attn_kv_b is split on loading. Values keep their type. Keys are transposed, which blocks do not
+// allow, so quantised keys become F32.
 func Types(s *spec.Spec, q spec.Quant) ([][]quant.Type, error) {
 	var all [][]quant.Type
 	for _, row := range weights.Table(s) {
@@ -67,7 +64,7 @@ func Types(s *spec.Spec, q spec.Quant) ([][]quant.Type, error) {
 	return all, nil
 }
 
-// transposed is the type of a matrix of type t after it was transposed.
+// transposed returns the type of a matrix of type t after transposition.
 func transposed(t quant.Type) quant.Type {
 	if isFloat(t) {
 		return t
@@ -75,9 +72,8 @@ func transposed(t quant.Type) quant.Type {
 	return quant.F32
 }
 
-// Stored returns the weights that a file of profile q holds and the type of
-// each in every layer. It is weights.Table(s) but for legacy files, which have
-// kv_b_proj where the table has k_b_proj and v_b_proj.
+// Stored returns the weights in a file of profile q, and the types of each in its layers. These are the
+// weights of weights.Table(s), but legacy files have kv_b_proj instead of k_b_proj and v_b_proj.
 func Stored(s *spec.Spec, q spec.Quant) ([]weights.Row, [][]quant.Type, error) {
 	var rows []weights.Row
 	var all [][]quant.Type
@@ -97,7 +93,7 @@ func Stored(s *spec.Spec, q spec.Quant) ([]weights.Row, [][]quant.Type, error) {
 	return rows, all, nil
 }
 
-// rowTypes returns the types of one stored weight, a fresh slice.
+// rowTypes returns a new slice with the types of one stored weight.
 func rowTypes(s *spec.Spec, q *spec.Quant, row *weights.Row) ([]quant.Type, error) {
 	if row.F32 {
 		return slices.Repeat([]quant.Type{quant.F32}, row.Layers()), nil

@@ -18,27 +18,28 @@ import (
 //go:embed include
 var include embed.FS
 
-// kernel is what a kernel takes on the stand-in.
+// kernel has the resources that a kernel takes on the substitute GPU.
 type kernel struct {
 	name      string
 	registers int // vector registers of 32 bits of a thread
-	spill     int // bytes of a thread that went to memory
+	spill     int // bytes of a thread that are spilled to memory
 	memory    int // bytes of threadgroup memory
 }
 
-// compiler is the clang that knows the stand-in, standIn what it calls it.
+// compiler is the clang that knows the substitute GPU, and standIn its name for it.
 const compiler, standIn = "clang-19", "amdgcn"
 
-// install says what a machine lacks.
+// install says how to install the compiler.
 const install = "apt-get install clang-19 (Debian's has the target " + standIn + ")"
 
-// flags are those of the strict front end, for a GPU with simdgroups of 32 threads. Instructions stay in the order of
-// the source: the scheduler would spend registers on loads under way as suits that GPU.
+// flags are those of gen/msl/frontend, for a GPU with simdgroups of 32 threads. The scheduler is off, so
+// instructions stay in the order of the source: it would use registers to keep more loads in flight, as suits
+// the substitute GPU.
 var flags = []string{"-cc1", "-x", "clcpp", "-cl-std=clc++2021", "-triple", standIn + "-amd-amdhsa", "-target-cpu", "gfx1100",
 	"-target-feature", "+wavefrontsize32", "-cl-ext=+cl_khr_fp16,+__opencl_c_generic_address_space", "-Ibodies/include", "-Iinclude",
 	"-D__METAL_VERSION__=310", "-O2", "-mllvm", "-enable-misched=false", "-Wno-everything", "-fno-threadsafe-statics", "-ffp-contract=off", "-S", "-o", "-", "kernels.metal"}
 
-// has says why the stand-in cannot be compiled for; nil: it can.
+// has returns an error that says why the substitute cannot be compiled for, or nil.
 func has() error {
 	out, err := exec.Command(compiler, "--print-targets").Output()
 	if err != nil {
@@ -56,10 +57,10 @@ var (
 	pragma    = regexp.MustCompile(`(?m)^#pragma METAL fp `)
 )
 
-// most is how many registers a thread may have: as many as one of the oldest devices that run Metal source has.
+// most is the largest number of registers of a thread: that of the oldest devices that run Metal source.
 const most = 128
 
-// prepared is Metal source as the stand-in's compiler takes it: threads have no more registers than most, positions
+// prepared returns Metal source for the substitute's compiler: threads have at most most registers, positions
 // come from functions, and pragmas have the names that clang knows.
 func prepared(source string) string {
 	source = kernels.ReplaceAllString(source, fmt.Sprintf("__attribute__((amdgpu_num_vgpr(%d))) kernel void", most))
@@ -67,7 +68,7 @@ func prepared(source string) string {
 	return pragma.ReplaceAllString(source, "#pragma clang fp ")
 }
 
-// count compiles the kernels of a source for the stand-in. What it found is kept.
+// count compiles the kernels of a source for the substitute, and returns their resources. Results are cached.
 func count(source string) ([]kernel, error) {
 	key, err := keyOf(source)
 	if err != nil {
@@ -79,12 +80,12 @@ func count(source string) ([]kernel, error) {
 			return nil, err
 		}
 		text = []byte(facts(string(text)))
-		_ = objects.Keep(key, text) // it is counted again next time
+		_ = objects.Keep(key, text) // if it fails, they are counted again next time
 	}
 	return parse(string(text))
 }
 
-// keyOf stands for all that is compiled.
+// keyOf returns the cache key of everything that is compiled.
 func keyOf(source string) (string, error) {
 	version, err := exec.Command(compiler, "--version").Output()
 	if err != nil {
@@ -101,7 +102,7 @@ func keyOf(source string) (string, error) {
 	return objects.Key(parts...), nil
 }
 
-// compile is the assembly of a source's kernels.
+// compile returns the assembly of a source's kernels.
 func compile(source string) ([]byte, error) {
 	if err := has(); err != nil {
 		return nil, err
@@ -124,13 +125,13 @@ func compile(source string) ([]byte, error) {
 	return text, err
 }
 
-// fact is a line of the assembly that says what a kernel takes.
+// fact matches a line of the assembly about a kernel's name or resources.
 var fact = regexp.MustCompile(`(?m)^(?:\t\.type\t(\w+),@function|; NumVgprs: (\d+)|; ScratchSize: (\d+))$`)
 
-// facts are these lines.
+// facts returns these lines.
 func facts(assembly string) string { return strings.Join(fact.FindAllString(assembly, -1), "\n") }
 
-// parse reads them.
+// parse reads these lines.
 func parse(facts string) (list []kernel, err error) {
 	for _, m := range fact.FindAllStringSubmatch(facts, -1) {
 		last := len(list) - 1
@@ -159,7 +160,7 @@ func parse(facts string) (list []kernel, err error) {
 	return list, nil
 }
 
-// memoryOf is how much threadgroup memory a kernel of Metal source declares.
+// memoryOf returns the threadgroup memory that a kernel of Metal source declares, in bytes.
 func memoryOf(source, name string) int {
 	_, text, _ := strings.Cut(source, "kernel void "+name+"(")
 	text, _, _ = strings.Cut(text, "\n}")

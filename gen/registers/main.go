@@ -1,12 +1,12 @@
-// Command registers prints how many registers the kernels take that devices compile from Metal text, and how
-// many bytes of them spill to memory. The compiler of these devices runs on no other system. So clang compiles
-// the text for a GPU that stands in for them, with simdgroups of 32 threads and at most 128 registers for a thread.
-// That gives an order of kernels and a sign of spilling; it is no prediction.
+// Command registers prints how many registers the kernels of class apple take, and how many bytes they spill
+// to memory. Apple's compiler runs only on Macs. So clang compiles the Metal source for a substitute GPU,
+// with simdgroups of 32 threads and at most 128 registers per thread. The result ranks kernels and indicates
+// spills; it does not predict Apple's numbers.
 //
 //	go run ./gen/registers             # prints the table of the shipped specs
 //	go run ./gen/registers -update     # writes it to docs/lab/registers.tsv, beside what was there "before"
 //
-// Names of bundles leave out all others.
+// With names of bundles, it counts only these.
 package main
 
 import (
@@ -27,13 +27,13 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// Of these specs, with weights of this profile and caches of all types, all kernels are counted. Of others the tests
-// count those that a model's heads and experts shape.
+// specs are the specs all of whose kernels are counted, with weights of the profile below and caches of all
+// types. For other specs, tests count only the kernels that depend on a model's heads and experts.
 var specs = []string{"deepseekv2lite", "glm47flash", "youtu2b"}
 
 const profile = "q4_0"
 
-// path is where the table lies in the repository.
+// path is the place of the table in the repository.
 var path = filepath.Join("docs", "lab", "registers.tsv")
 
 func main() {
@@ -80,7 +80,7 @@ func run(update bool, names []string) error {
 	return atomicfile.Write(path, []byte(all.text(before)))
 }
 
-// bundles are those of a spec whose class has the budget that is checked.
+// bundles returns the bundles of a spec for devices that run Metal source.
 func bundles(file string) (list []*plan.Bundle, err error) {
 	s, err := spec.Load(file)
 	if err != nil {
@@ -99,8 +99,8 @@ func bundles(file string) (list []*plan.Bundle, err error) {
 	return list, nil
 }
 
-// counted is what those kernels take for which wanted is true and that a model of the profile runs, or where there is none of
-// the first.
+// counted returns the resources of the kernels for which wanted is true and that a model of the profile runs;
+// if the bundle lacks the profile, of its first profile.
 func counted(b *plan.Bundle, wanted func(*plan.Kernel) bool) ([]kernel, error) {
 	i := max(0, slices.IndexFunc(b.Profiles, func(p plan.Profile) bool { return p.Name == profile }))
 	var functions []string
@@ -118,7 +118,7 @@ func counted(b *plan.Bundle, wanted func(*plan.Kernel) bool) ([]kernel, error) {
 	return countFunctions(b, functions)
 }
 
-// kernelOf is the kernel of a bundle that has a variant of that name.
+// kernelOf returns the kernel of a bundle that has a variant with a name.
 func kernelOf(b *plan.Bundle, function string) *plan.Kernel {
 	for i := range b.Kernels {
 		if slices.ContainsFunc(b.Kernels[i].Variants, func(v plan.Variant) bool { return v.Func == function }) {
@@ -130,7 +130,7 @@ func kernelOf(b *plan.Bundle, function string) *plan.Kernel {
 
 func anyKernel(*plan.Kernel) bool { return true }
 
-// countFunctions is what some kernels of a bundle take.
+// countFunctions returns the resources of some kernel functions of a bundle.
 func countFunctions(b *plan.Bundle, functions []string) ([]kernel, error) {
 	source, err := pieces.Parse(b.Metal()).Cut(functions)
 	if err != nil {
@@ -155,7 +155,7 @@ const head = `# Registers and bytes of spill of a thread, by clang-19 for a GPU 
 bundle	kernel	registers	spill	registers before	spill before	memory
 `
 
-// text is the table with what a table before has beside it.
+// text returns the table, with columns for the values in an older table.
 func (t table) text(before table) string {
 	var s strings.Builder
 	s.WriteString(head)
@@ -169,7 +169,7 @@ func (t table) text(before table) string {
 	return s.String()
 }
 
-// parseTable reads what a table had before: its last two columns, or its first figures where a row has none.
+// parseTable reads the columns "before" of a table, or the current ones in rows that have none.
 func parseTable(text string) (t table, err error) {
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		if strings.HasPrefix(line, "#") || strings.HasPrefix(line, "bundle\t") {

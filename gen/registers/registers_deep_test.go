@@ -53,7 +53,7 @@ func TestRegisters(t *testing.T) {
 	}
 }
 
-// shapedByModel says whether a kernel has a part that heads or experts shape, beyond the sizes of matrices.
+// shapedByModel reports whether a kernel has a part that heads or experts shape, beyond the sizes of matrices.
 func shapedByModel(k *plan.Kernel) bool {
 	return slices.ContainsFunc(k.Parts, func(p plan.Part) bool {
 		switch p := p.(type) {
@@ -67,7 +67,7 @@ func shapedByModel(k *plan.Kernel) bool {
 	})
 }
 
-// checkThreads wants attention of no more threads than the budget of its class has.
+// checkThreads checks that attention has no more threads than the budget of its class.
 func checkThreads(t *testing.T, b *plan.Bundle) {
 	t.Helper()
 	for i := range b.Kernels {

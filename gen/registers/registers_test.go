@@ -9,7 +9,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// check wants kernels that spill nothing.
+// check checks that no kernel spills registers.
 func check(t *testing.T, b *plan.Bundle, list []kernel) {
 	t.Helper()
 	for _, k := range list {
@@ -26,7 +26,7 @@ func check(t *testing.T, b *plan.Bundle, list []kernel) {
 // with: see products of gen/target.
 const mostMemory = 10000
 
-// manyRows says whether a kernel multiplies the inputs of several rows in matrices.
+// manyRows reports whether a kernel multiplies the inputs of several rows in matrices.
 func manyRows(k *plan.Kernel) bool {
 	return slices.ContainsFunc(k.Parts, func(p plan.Part) bool {
 		switch p.(type) {
@@ -71,7 +71,7 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestTable: what a table had before stays in it.
+// TestTable checks that writing a table keeps its earlier entries.
 func TestTable(t *testing.T) {
 	now := table{{"x", kernel{"a", 12, 0, 0}}, {"x", kernel{"b", 7, 16, 32}}}
 	text := now.text(table{{"x", kernel{"b", 256, 90, 0}}})

@@ -6,26 +6,27 @@ import (
 	"mla/gen/target"
 )
 
-// budget bounds what one kind of kernel takes for itself.
+// budget is a limit on memory or registers that one kind of kernel takes.
 type budget struct {
 	what, unit string
 	limit      int
-	needs      []string // values that used depends on
+	needs      []string // paths of the values that used reads
 	used       func(s *Spec) int
-	blame      []string // where the mistake is reported: the first that the file has
+	blame      []string // paths of the values that the mistake is reported at; the first one that the file has counts
 	remedy     string
 }
 
 // attentionDims are the dimensions that attention's budgets depend on.
 var attentionDims = []string{"model.num_attention_heads", "model.kv_lora_rank", "model.qk_rope_head_dim"}
 
-// attention is the plain form of attention with the least tile.
+// attention returns what the plain form of attention takes with the smallest tile, one cache row.
 func (s *Spec) attention() *target.PlainAttention {
 	m := &s.Model
 	a := target.PlainAttentionOf(m.NumAttentionHeads, m.KVLoraRank, m.QKRopeHeadDim, s.Tuning.Attention.Simdgroups, 1)
 	return &a
 }
 
+// budgets lists the limits that checkBudgets and WithTuning apply.
 var budgets = []budget{
 	{
 		what: "attention takes", unit: "bytes of threadgroup memory", limit: target.ThreadgroupBytes,
@@ -68,7 +69,8 @@ var budgets = []budget{
 	},
 }
 
-// first returns the first of the values that the file has.
+// first returns the value at the first of the paths that the file has, or an empty node if it has none of
+// them.
 func (d *decoder) first(paths []string) *yaml.Node {
 	for _, p := range paths {
 		if n := d.at[p]; n != nil {

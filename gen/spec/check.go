@@ -28,8 +28,8 @@ var multiples = []struct {
 	{"model.qk_rope_head_dim", 8, "rotary pairs, and 16 bytes of halves", func(s *Spec) int { return s.Model.QKRopeHeadDim }},
 }
 
-// relation is a rule between values. The message stands at path; it is checked
-// when path and all of needs are well formed.
+// relation is a rule between several values. A violation is reported at path. The rule is checked only if the
+// values at path and at all of needs are well formed.
 type relation struct {
 	path  string
 	needs []string
@@ -38,6 +38,7 @@ type relation struct {
 	args  func(s *Spec) []any
 }
 
+// relations are the rules for every kind of model. hybridRelations has the rules for hybrid models.
 var relations = []relation{
 	{"model.qk_rope_head_dim", []string{"model.qk_nope_head_dim"},
 		func(s *Spec) bool { return s.Model.QKRopeHeadDim > s.Model.QKNopeHeadDim },
@@ -123,7 +124,7 @@ func (d *decoder) checkDims(s *Spec) {
 	}
 }
 
-// reject reports a well-formed value that cannot be right. Rules that need it
+// reject reports a well-formed value that breaks a rule, and forgets the value. Other rules that need it
 // are no longer checked.
 func (d *decoder) reject(path, format string, args ...any) {
 	d.errorf(d.at[path], path+" "+format, args...)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// checkTuning holds the tuning of a class of devices ("": of any device) to its rules.
-// What it has as any device does was checked with that.
+// checkTuning checks the tuning for one class of devices (class "" means any device). Values that a class
+// inherits unchanged from the tuning for any device are not reported twice.
 func (d *decoder) checkTuning(s *Spec, class string) {
 	with, general := s.WithClass(class), s.tunings.of("")
 	same := func(key string, shape, other Shape) {
@@ -26,7 +26,7 @@ func (d *decoder) checkTuning(s *Spec, class string) {
 	}
 }
 
-// checkBudgets wants the memory that kernels take to be there.
+// checkBudgets reports kernels that would take more threadgroup memory or registers than devices have.
 func (d *decoder) checkBudgets(s *Spec) {
 	for _, b := range budgets {
 		if !d.has(b.needs...) {
@@ -38,7 +38,7 @@ func (d *decoder) checkBudgets(s *Spec) {
 	}
 }
 
-// checkShape wants simdgroups that can share rows evenly. key is below tuning.
+// checkShape reports a split_k that does not divide simdgroups. key is the path of the shape below "tuning".
 func (d *decoder) checkShape(class, key string, s Shape) {
 	if s.Simdgroups == 0 || s.SplitK == 0 || s.Simdgroups%s.SplitK == 0 {
 		return
@@ -47,7 +47,7 @@ func (d *decoder) checkShape(class, key string, s Shape) {
 	d.errorf(n, "%s.%s.split_k is %d; expected a divisor of simdgroups, %d", strings.Join(classPath(class), "."), key, s.SplitK, s.Simdgroups)
 }
 
-// tuningPaths is paths, before them those of a class where they are below tuning.
+// tuningPaths returns paths, preceded by the same paths in the tuning of the class if there are any.
 func tuningPaths(class string, paths ...string) []string {
 	var own []string
 	for _, p := range paths {
@@ -58,7 +58,8 @@ func tuningPaths(class string, paths ...string) []string {
 	return append(own, paths...)
 }
 
-// inherit gives kernel overrides what they leave out: those of one width what the kernel has at any.
+// inherit fills in what the entries of Kernels leave out. An entry for one width takes it from the entry for
+// the same kernel at any width; then every entry takes it from MatVec.
 func (t *Tuning) inherit() {
 	for i := range t.Kernels {
 		k := &t.Kernels[i]

@@ -9,22 +9,21 @@ import (
 	"mla/runtime/plan"
 )
 
-// tunings is what the key tuning says: for any device, and, class by class, what is
-// to be otherwise on some.
+// tunings is the content of the key tuning: the values for any device, and the values that differ for a class
+// of devices.
 type tunings struct {
 	general Tuning
 	classes []classTuning // in the order of the file
 }
 
-// classTuning is an entry of the key tuning.devices. Zeros leave values as they are
-// on any device.
+// classTuning is an entry of the key tuning.devices. A zero means the value for any device.
 type classTuning struct {
 	class     string
-	sequences []int // widths; nil: those of any device
+	sequences []int // widths; nil: the widths for any device
 	Tuning
 }
 
-// find is the entry of a class; nil: there is none.
+// find returns the entry of a class, or nil if there is none.
 func (t *tunings) find(class string) *classTuning {
 	i := slices.IndexFunc(t.classes, func(c classTuning) bool { return c.class == class })
 	if i < 0 {
@@ -33,7 +32,8 @@ func (t *tunings) find(class string) *classTuning {
 	return &t.classes[i]
 }
 
-// at is what the file says for a class ("": for any device), for changes.
+// at returns the values that the file gives for a class ("" for any device), so that the caller can change
+// them. It adds an entry if there is none.
 func (t *tunings) at(class string) *Tuning {
 	if class == "" {
 		return &t.general
@@ -44,19 +44,21 @@ func (t *tunings) at(class string) *Tuning {
 	return &t.find(class).Tuning
 }
 
-// clone is a copy whose entries can be changed. Tuning.SetShape copies shapes itself.
+// clone returns a copy whose list of classes can be changed. Tuning.SetShape copies the list of shapes
+// itself.
 func (t *tunings) clone() tunings {
 	return tunings{t.general, slices.Clone(t.classes)}
 }
 
-// of is the tuning of devices of a class, whether it has an entry or not.
+// of returns the complete tuning for a class: its own entry, then the values for any device, then the
+// defaults.
 func (t *tunings) of(class string) Tuning {
 	all := t.general
 	devices := target.For(class)
 	if simdgroups := &all.Attention.Simdgroups; *simdgroups*target.SimdWidth > devices.Budget("").Threads {
-		*simdgroups = 0 // more than devices of the class can always launch
+		*simdgroups = 0 // some devices of the class cannot launch that many
 	}
-	if devices.Parts() { // tiles of heads are of something else there
+	if devices.Parts() { // a tile means something else there, so the values for any device do not apply
 		all.AttendHeads = AttendHeads{From: all.AttendHeads.From}
 	}
 	if c := t.find(class); c != nil {
@@ -67,13 +69,13 @@ func (t *tunings) of(class string) Tuning {
 	return all
 }
 
-// defaults is the tuning of devices of a class where a file says nothing.
+// defaults returns the values that a tuning for a class has where no file says anything.
 func defaults(class string) Tuning {
 	t := target.For(class)
 	return Tuning{Attention: t.Attention(), AttendHeads: t.AttendHeads()}
 }
 
-// over is t, and general in what t leaves out.
+// over returns t with zeros replaced by the values of general.
 func (t Tuning) over(general Tuning) Tuning {
 	t.Attention = t.Attention.Over(general.Attention)
 	t.AttendHeads = t.AttendHeads.Over(general.AttendHeads)
@@ -91,7 +93,8 @@ func (t Tuning) over(general Tuning) Tuning {
 	return t
 }
 
-// classPath is where the file has the tuning of a class; "": of any device.
+// classPath returns the path of the tuning of a class in the file; for class "" the path of the tuning for
+// any device.
 func classPath(class string) []string {
 	if class == "" {
 		return []string{"tuning"}
@@ -99,7 +102,7 @@ func classPath(class string) []string {
 	return []string{"tuning", "devices", class}
 }
 
-// tuningsFields are the keys of tuning: those of a Tuning, and devices.
+// tuningsFields are the keys of tuning: the keys of a Tuning, and devices.
 func tuningsFields(t *tunings) []field {
 	return append(tuningFields(&t.general), optional(field{key: "devices", decode: func(d *decoder, n *yaml.Node, path string) bool {
 		return d.mapping(n, path, classFields(t))
@@ -120,7 +123,7 @@ func classFields(t *tunings) []field {
 	return fields
 }
 
-// classTuningFields are the keys of an entry of tuning.devices: those of a Tuning, and sequences.
+// classTuningFields are the keys of an entry of tuning.devices: the keys of a Tuning, and sequences.
 func classTuningFields(c *classTuning) []field {
 	return append(tuningFields(&c.Tuning), optional(sequencesField(&c.sequences)))
 }

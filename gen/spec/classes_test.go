@@ -25,7 +25,7 @@ func TestClasses(t *testing.T) {
 	const own = "{kernels: {down: {simdgroups: 2}}}"
 	for _, tt := range []struct {
 		tuning, names string
-		nvidia, apple string // those that devices of the class run
+		nvidia, apple string // names of the bundles that devices of the class run
 	}{
 		{"", "x xf16", "x xf16", "x xf16"},
 		{"tuning: {devices: {}}", "x xf16", "x xf16", "x xf16"},
@@ -167,7 +167,8 @@ func TestClassSequences(t *testing.T) {
 	}
 }
 
-// TestGeneral: of a tuning for any device class apple leaves out what its devices cannot always launch, and shapes of heads.
+// TestGeneral checks which settings class apple does not take from a tuning for any device: shapes that its
+// devices cannot always launch, and shapes of heads.
 func TestGeneral(t *testing.T) {
 	s := parseTuned(t, "tuning: {attention: {simdgroups: 16}, attend_heads: {from: 24, tile: 16}}")
 	for class, want := range map[string]Tuning{

@@ -9,13 +9,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// decoder turns YAML nodes into a Spec. It collects mistakes and goes on, and
-// remembers where the well-formed values stand for the checks that compare them.
+// decoder turns YAML nodes into a Spec. It collects mistakes and continues. It also keeps the node of every
+// well-formed value, for the checks that compare values.
 type decoder struct {
 	file   string
 	errs   ErrorList
 	at     map[string]*yaml.Node // path such as "model.hidden_size" -> its value
-	files  map[*yaml.Node]string // of nodes that are in another file, see join
+	files  map[*yaml.Node]string // the file of nodes that come from a tuning file, see join
 	quants *yaml.Node            // decoded last: its layer numbers need the dimensions
 }
 
@@ -27,11 +27,13 @@ type field struct {
 	decode   func(d *decoder, n *yaml.Node, path string) bool
 }
 
+// optional returns f as a key that may be missing.
 func optional(f field) field {
 	f.optional = true
 	return f
 }
 
+// errorf adds a mistake at the position of n.
 func (d *decoder) errorf(n *yaml.Node, format string, args ...any) {
 	d.errs = append(d.errs, Error{d.fileOf(n), max(n.Line, 1), max(n.Column, 1), fmt.Sprintf(format, args...)})
 }
@@ -46,7 +48,8 @@ func (d *decoder) has(paths ...string) bool {
 	return true
 }
 
-// mapping decodes n by the table fields; path is "" for the whole file.
+// mapping decodes the mapping n by the table fields. path is the path of n, "" for the whole file. It reports
+// whether all of n was well formed.
 func (d *decoder) mapping(n *yaml.Node, path string, fields []field) bool {
 	where := path
 	if path == "" {
@@ -84,6 +87,7 @@ func (d *decoder) mapping(n *yaml.Node, path string, fields []field) bool {
 	return len(d.errs) == before
 }
 
+// find returns the field that key names, or nil.
 func find(fields []field, key *yaml.Node) *field {
 	if key.Kind != yaml.ScalarNode {
 		return nil
@@ -162,7 +166,7 @@ const maxText = 200
 // text is a key with a short string on one line.
 func text(key string, dst *string) field { return textUpTo(key, dst, maxText) }
 
-// textUpTo is a key with a string of at most n bytes on one line.
+// textUpTo is a key with a string of at most most bytes on one line.
 func textUpTo(key string, dst *string, most int) field {
 	return field{key: key, decode: func(d *decoder, n *yaml.Node, path string) bool {
 		if !isScalar(n, "!!str") || n.Value == "" || len(n.Value) > most || strings.ContainsAny(n.Value, "\r\n") {
@@ -185,7 +189,7 @@ func oneOf(key string, dst *string, names []string) field {
 	}}
 }
 
-// isOneOf reports a value that is none of names.
+// isOneOf reports whether n is one of names, and adds a mistake if it is not.
 func (d *decoder) isOneOf(n *yaml.Node, path string, names []string) bool {
 	if !isScalar(n, "!!str") {
 		d.errorf(n, "%s is %s; expected one of %s", path, describe(n), strings.Join(names, ", "))
@@ -198,8 +202,7 @@ func (d *decoder) isOneOf(n *yaml.Node, path string, names []string) bool {
 	return true
 }
 
-// nullable accepts null (or nothing after the colon) in place of the value,
-// which then keeps its default.
+// nullable accepts null, or nothing after the colon, in place of the value. The value then keeps its default.
 func nullable(f field) field {
 	decode := f.decode
 	f.decode = func(d *decoder, n *yaml.Node, path string) bool {
@@ -208,6 +211,7 @@ func nullable(f field) field {
 	return f
 }
 
+// isScalar reports whether n is a scalar with one of the YAML tags.
 func isScalar(n *yaml.Node, tags ...string) bool {
 	if n.Kind != yaml.ScalarNode {
 		return false
@@ -220,7 +224,7 @@ func isScalar(n *yaml.Node, tags ...string) bool {
 	return false
 }
 
-// describe says what a node is, for messages.
+// describe says what kind of node n is, for messages.
 func describe(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:

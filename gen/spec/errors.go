@@ -9,10 +9,10 @@ import (
 	"mla/runtime/system/nearest"
 )
 
-// maxErrors is how many mistakes a message shows.
+// maxErrors is the largest number of mistakes that a message shows.
 const maxErrors = 20
 
-// Error is one mistake and where it stands.
+// Error is one mistake with its position.
 type Error struct {
 	File         string
 	Line, Column int // from 1
@@ -24,10 +24,10 @@ func (e Error) Error() string {
 	return fmt.Sprintf("%s:%d:%d: %s", e.File, e.Line, e.Column, e.Msg)
 }
 
-// ErrorList is all the mistakes of a spec and its tuning files, by file and position.
+// ErrorList is the list of all mistakes in a spec and its tuning files, ordered by file and position.
 type ErrorList []Error
 
-// Error lists the first 20 mistakes, one a line.
+// Error lists the first 20 mistakes, one per line.
 func (l ErrorList) Error() string {
 	var b strings.Builder
 	for i, e := range l {
@@ -49,8 +49,8 @@ func (l ErrorList) sort() {
 	})
 }
 
-// unknown says that name is none of allowed: what it probably should be, or all
-// that it could be.
+// unknown is the message for a name that is not among allowed. It suggests the nearest allowed name, or lists
+// all of them.
 func unknown(what, name string, allowed []string) string {
 	if near := nearest.Of(name, allowed); near != "" {
 		return fmt.Sprintf("unknown %s %q (did you mean %q?)", what, name, near)

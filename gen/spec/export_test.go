@@ -9,7 +9,7 @@ type Role struct {
 	Among             string
 }
 
-// Roles lists what roles lists.
+// Roles exports roles.
 func Roles(s *Spec, legacy bool) []Role {
 	var list []Role
 	for _, r := range roles(s, legacy) {

@@ -6,7 +6,8 @@ import (
 	"mla/gen/target"
 )
 
-// TestAnyWidth: names of shapes in sequences of one width are told from those of kernels.
+// TestAnyWidth checks that names of shapes for sequences of one width are distinguished from names of
+// kernels.
 func TestAnyWidth(t *testing.T) {
 	for _, c := range []struct {
 		name, kernel string
@@ -20,8 +21,8 @@ func TestAnyWidth(t *testing.T) {
 	}
 }
 
-// TestShapeOfWidth: a shape of one width has what it leaves out from the kernel's, and that from the default,
-// in whatever order they stand; other widths do not have it.
+// TestShapeOfWidth checks that a shape of one width takes missing values from the kernel's shape, and that
+// one from the default, in any order in the file. Other widths do not use it.
 func TestShapeOfWidth(t *testing.T) {
 	s := parseTuned(t, `tuning:
   kernels:

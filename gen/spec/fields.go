@@ -23,8 +23,8 @@ const (
 	maxUnroll  = 16
 )
 
-// SentencePiece is the tokenizer of files whose tokenizer.ggml.model is "llama". The
-// others are byte-level BPE and have the names of tokenizer.ggml.pre.
+// SentencePiece is the name in specs of the tokenizer of files whose tokenizer.ggml.model is "llama". The
+// other names in Tokenizers are values of tokenizer.ggml.pre: byte-level BPE.
 const SentencePiece = "sentencepiece"
 
 // The names that a spec may use.
@@ -34,6 +34,7 @@ var (
 	Activations   = []string{"f32", "f16"} // plan.ActNames; the first is the default
 )
 
+// rootFields are the keys of a spec file.
 func rootFields(s *Spec) []field {
 	return []field{
 		optional(versionField()),
@@ -70,7 +71,7 @@ func moeFields(m *MoE, e *hparams.HybridExperts) []field {
 	return slices.Concat(parameters(m), expertFields(e))
 }
 
-// parameters are the keys of the fields of a *Dims or *MoE, as their tags say.
+// parameters are the keys of the fields of a struct with tags of package hparams, such as *Dims or *MoE.
 func parameters(of any) (list []field) {
 	for _, p := range hparams.Parameters(of) {
 		var f field
@@ -111,7 +112,7 @@ func ropeFields(r *Rope) []field {
 }
 
 func yarnFields(y *Yarn) []field {
-	var kind string // there is no other
+	var kind string // checked and then dropped: YaRN is the only type
 	return []field{
 		oneOf("type", &kind, []string{"yarn"}),
 		number("factor", &y.Factor, 1e-3, 1e6),
@@ -158,7 +159,7 @@ func kernelFields(s *KernelShape) []field {
 	}, foundFields(&s.Found)...)
 }
 
-// even demands an even value: rotary pairs must not straddle simdgroups.
+// even rejects odd values: the two elements of a rotary pair must belong to one simdgroup.
 func even(f field, dst *int) field {
 	decode := f.decode
 	f.decode = func(d *decoder, n *yaml.Node, path string) bool {
@@ -174,12 +175,11 @@ func even(f field, dst *int) field {
 	return f
 }
 
-// maxKernels bounds the overrides of one file.
+// maxKernels is the largest number of kernels that one file may shape.
 const maxKernels = 64
 
-// kernels decodes a mapping from kernel names to shapes. Its keys are the names
-// that the compiler gives, which this package does not know; CheckKernels does
-// when they are known.
+// kernels decodes a mapping from kernel names to shapes. The compiler gives the names, and this package does
+// not know them. CheckKernels checks them later.
 func (d *decoder) kernels(n *yaml.Node, path string, t *Tuning) bool {
 	if n.Kind != yaml.MappingNode || len(n.Content) > 2*maxKernels {
 		d.errorf(n, "%s is %s; expected a mapping from at most %d kernel names to shapes", path, describe(n), maxKernels)
@@ -195,15 +195,15 @@ func (d *decoder) kernels(n *yaml.Node, path string, t *Tuning) bool {
 			continue
 		}
 		seen[key.Value] = true
-		k := KernelShape{Kernel: key.Value, File: d.fileOf(key), Line: key.Line, Column: key.Column} // what it leaves out follows, see inherit
+		k := KernelShape{Kernel: key.Value, File: d.fileOf(key), Line: key.Line, Column: key.Column} // inherit fills in what it leaves out
 		ok = d.mapping(n.Content[i+1], path+"."+key.Value, kernelFields(&k)) && ok
 		t.Kernels = append(t.Kernels, k)
 	}
 	return ok
 }
 
-// CheckKernels reports the kernels in tuning that are none of names, at their
-// positions in the file. of are the names of those that a tuning shapes in sequences of a width.
+// CheckKernels reports the entries of tuning.kernels that shape no kernel, with their positions in the file.
+// names are the names of all kernels that a tuning can shape. of gives these names for each width.
 func (s *Spec) CheckKernels(names []string, of map[int][]string) error {
 	var errs ErrorList
 	for _, k := range s.Tuning.Kernels {

@@ -8,15 +8,15 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Found says where a value of a tuning is from.
+// Found says where a value of a tuning comes from.
 type Found struct {
-	Device string  // that it was found on
-	Date   string  // when: year-month-day
-	Gain   float64 // of the kernel's time, in percent
+	Device string  // the device that the value was measured on
+	Date   string  // year-month-day of the measurement
+	Gain   float64 // percent of the kernel's time that the value saves
 	Why    string
 }
 
-// String says it on one line; "" if nothing is known.
+// String returns device, date and gain on one line; "" if nothing is known.
 func (f *Found) String() string {
 	var parts []string
 	if f.Device != "" {

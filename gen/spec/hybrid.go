@@ -9,8 +9,8 @@ import (
 	"mla/runtime/gguf/hparams"
 )
 
-// Layers lists the layers of a hybrid that have linear attention, or those that have multi-head latent attention. The
-// list is not nil.
+// Layers lists the layers of a hybrid model that have linear attention, or if linear is false those with
+// multi-head latent attention. The list is never nil.
 func (s *Spec) Layers(linear bool) []int {
 	list := []int{}
 	for i := range s.Model.NumHiddenLayers {
@@ -21,10 +21,11 @@ func (s *Spec) Layers(linear bool) []int {
 	return list
 }
 
-// LinearWidth is how many elements the queries of all heads of linear attention have; keys and values have as many.
+// LinearWidth returns the number of elements of the queries of all linear-attention heads. Keys and values
+// have the same number.
 func (s *Spec) LinearWidth() int { return s.Model.NumAttentionHeads * s.Hybrid.HeadDim }
 
-// SharedWidth is the width of all shared experts together; 0: there are none.
+// SharedWidth returns the intermediate size of all shared experts as one; 0 if there are none.
 func (s *Spec) SharedWidth() int {
 	if s.Hybrid != nil && s.Hybrid.SharedIntermediateSize > 0 && s.MoE.NSharedExperts > 0 {
 		return s.Hybrid.SharedIntermediateSize
@@ -32,7 +33,7 @@ func (s *Spec) SharedWidth() int {
 	return s.MoE.MoEIntermediateSize * s.MoE.NSharedExperts
 }
 
-// maxLayers bounds the lists with a number for each layer.
+// maxLayers bounds the lists that have a number for each layer.
 const maxLayers = 512
 
 func linearFields(h *Hybrid) []field {
@@ -42,7 +43,7 @@ func linearFields(h *Hybrid) []field {
 	})}, parameters(&h.LinearAttention))
 }
 
-// expertFields are what only experts of hybrids have.
+// expertFields are the keys of moe that only hybrid models have.
 func expertFields(e *hparams.HybridExperts) []field {
 	limits := func(key string, dst *[]float64) field {
 		return optional(nullable(list(key, 1, func(key string, i int) field {
@@ -53,7 +54,7 @@ func expertFields(e *hparams.HybridExperts) []field {
 	return append(parameters(e), limits("swiglu_limits", &e.Limits), limits("swiglu_limits_shared", &e.SharedLimits))
 }
 
-// list is a key with a list of at least a given number of elements. element makes a place for the i-th.
+// list is a key with a list of at least least elements. element returns the field that decodes the i-th.
 func list(key string, least int, element func(key string, i int) field) field {
 	return field{key: key, decode: func(d *decoder, n *yaml.Node, path string) bool {
 		if n.Kind != yaml.SequenceNode || len(n.Content) < least || len(n.Content) > maxLayers {
@@ -68,7 +69,8 @@ func list(key string, least int, element func(key string, i int) field) field {
 	}}
 }
 
-// hybrid makes the numbers of layers begin at 0, and joins what the file says of layers and of experts.
+// hybrid finishes the hybrid part of a spec: it makes layer numbers begin at 0, and copies the keys that
+// stand in moe to s.Hybrid.
 func (d *decoder) hybrid(s *Spec) {
 	if s.Hybrid == nil {
 		return
@@ -79,7 +81,7 @@ func (d *decoder) hybrid(s *Spec) {
 	s.Hybrid.HybridExperts = s.experts
 }
 
-// hybridRelations are the rules of hybrids, and of what only they have.
+// hybridRelations are the rules for hybrid models and for the keys that only they have.
 var hybridRelations = []relation{
 	{"architecture", nil,
 		func(s *Spec) bool { return s.Hybrid == nil && gguf.ArchitectureOf(s.Architecture).Hybrid },
@@ -113,7 +115,7 @@ var hybridRelations = []relation{
 		func(s *Spec) []any { return []any{s.Architecture} }},
 }
 
-// limitsOfAll is the rule that a list has a number for each layer, also for the one that predicts.
+// limitsOfAll is the rule that a list has one number for each layer, multi-token-prediction layers included.
 func limitsOfAll(path string, of func(*hparams.HybridExperts) []float64) relation {
 	layers := func(s *Spec) int { return s.Model.NumHiddenLayers + s.Model.NumNextNPredictLayers }
 	return relation{path, []string{"model.num_hidden_layers"},

@@ -8,7 +8,7 @@ import (
 
 const ling = specDir + "/more/ling3flash.yaml"
 
-// lingTypes is a spec of Ling-3.0-flash with a type for each role, also of the layer that predicts.
+// lingTypes is a spec of Ling-3.0-flash with a type for each role, also of the multi-token prediction layer.
 func lingTypes(t testing.TB) string {
 	t.Helper()
 	data, err := os.ReadFile(ling)

@@ -14,9 +14,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// A tuning file has what the key tuning of a spec would have, of any device or of a class:
-// specs/tuning/x.yaml and specs/tuning/x.CLASS.yaml belong to specs/x.yaml. So a spec says what a
-// model is, and what a measurement found is beside it.
+// A tuning file has the content of the key tuning of a spec, for any device or for one class:
+// specs/tuning/x.yaml and specs/tuning/x.CLASS.yaml belong to specs/x.yaml. So the spec describes the model,
+// and its tuning files hold what was measured.
 
 // Text is a file in memory.
 type Text struct {
@@ -24,10 +24,10 @@ type Text struct {
 	Data []byte
 }
 
-// TuningFolder is the folder with tuning files, beside a spec.
+// TuningFolder is the name of the folder with tuning files. It lies in the folder of the spec.
 const TuningFolder = "tuning"
 
-// TuningFile is where the tuning of a spec for a class of devices is looked for.
+// TuningFile returns the path of the tuning file of a spec for a class of devices ("" for any device).
 func TuningFile(spec, class string) string {
 	name := stem(spec)
 	if class != "" {
@@ -36,15 +36,15 @@ func TuningFile(spec, class string) string {
 	return filepath.Join(filepath.Dir(spec), TuningFolder, name+".yaml")
 }
 
-// stem is a file's name without what says that it is YAML.
+// stem is the base name of a file without the extension of YAML files.
 func stem(path string) string {
 	base := filepath.Base(path)
 	return strings.TrimSuffix(strings.TrimSuffix(base, ".yaml"), ".yml")
 }
 
-// TuningFiles are the tuning files that a spec has: that for any device first, then by name. A file
-// belongs to the spec beside its folder that has most of its name: glm4.7.yaml to glm4.7.yaml, not to
-// glm4.yaml.
+// TuningFiles lists the tuning files of a spec: the one for any device first, then the others by name. If the
+// names of several specs begin a file's name, the file belongs to the spec with the longest name: glm4.7.yaml
+// in the folder belongs to glm4.7.yaml, not to glm4.yaml. A missing folder is no error.
 func TuningFiles(spec string) ([]string, error) {
 	folder := filepath.Join(filepath.Dir(spec), TuningFolder)
 	files, err := os.ReadDir(folder)
@@ -72,10 +72,11 @@ func TuningFiles(spec string) ([]string, error) {
 
 func isYAML(f os.DirEntry) bool { return !f.IsDir() && stem(f.Name()) != f.Name() }
 
-// belongs says whether a tuning file of this name may be a spec's.
+// belongs reports whether a tuning file with this stem may be one of the spec with that stem.
 func belongs(name, spec string) bool { return name == spec || strings.HasPrefix(name, spec+".") }
 
-// TuningClass is the class that a spec's tuning file is for, as its name says; "": any device.
+// TuningClass returns the class of devices that a tuning file of a spec is for, by the file's name; "" for
+// any device.
 func TuningClass(spec, path string) string {
 	name := stem(path)
 	if belongs(name, stem(spec)) {
@@ -84,7 +85,7 @@ func TuningClass(spec, path string) string {
 	return strings.TrimPrefix(filepath.Ext(name), ".")
 }
 
-// join puts tuning files where the spec would have what they have. Values keep their file and
+// join inserts the content of tuning files into root as if the spec had it. All values keep their file and
 // position.
 func (d *decoder) join(root *yaml.Node, tunings []Text) {
 	spec := d.file
@@ -118,7 +119,7 @@ func (d *decoder) join(root *yaml.Node, tunings []Text) {
 	}
 }
 
-// mark remembers the file of nodes that are not of the spec's.
+// mark records that n and all nodes below it come from file.
 func (d *decoder) mark(n *yaml.Node, file string) {
 	d.files[n] = file
 	for _, c := range n.Content {
@@ -126,8 +127,8 @@ func (d *decoder) mark(n *yaml.Node, file string) {
 	}
 }
 
-// below is the mapping at a key of a mapping; one is made if there is none. What is no mapping is
-// left alone, for the error that decoding it is.
+// below returns the mapping at a key of n, and adds one if there is none. It returns a value that is not a
+// mapping as it is; decoding will report it.
 func (d *decoder) below(n *yaml.Node, key string, start *yaml.Node) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value != key {
@@ -144,14 +145,15 @@ func (d *decoder) below(n *yaml.Node, key string, start *yaml.Node) *yaml.Node {
 	return v
 }
 
-// mapNode is an empty mapping where start is.
+// mapNode returns an empty mapping at the position of start.
 func (d *decoder) mapNode(start *yaml.Node) *yaml.Node {
 	v := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map", Line: start.Line, Column: start.Column}
 	d.files[v] = d.file
 	return v
 }
 
-// add adds a key of the tuning file at hand to a mapping that does not have it from another file.
+// add adds a key of the current tuning file to the mapping at. It reports a key that the mapping already has
+// from another file.
 func (d *decoder) add(at, key, value *yaml.Node, spec, class string) {
 	if class == "" && key.Value == "devices" {
 		d.errorf(key, "a tuning file has no key \"devices\"; the tuning of a class stands in a file of its own, such as %s", filepath.Base(TuningFile(spec, plan.Classes[0])))
@@ -174,7 +176,7 @@ func (d *decoder) add(at, key, value *yaml.Node, spec, class string) {
 	}
 }
 
-// fileOf is the file that a node stands in.
+// fileOf returns the file that a node comes from.
 func (d *decoder) fileOf(n *yaml.Node) string {
 	if file, ok := d.files[n]; ok {
 		return file
@@ -182,8 +184,8 @@ func (d *decoder) fileOf(n *yaml.Node) string {
 	return d.file
 }
 
-// whole is a spec in one text, which a bundle file carries: the file itself, or the one that has
-// its tuning files in it, without comments.
+// whole returns the spec as one text, which bundle files carry: the file itself, or if there are tuning files
+// one text that includes them, without comments.
 func whole(data []byte, root *yaml.Node, tunings []Text) ([]byte, error) {
 	if len(tunings) == 0 {
 		return data, nil
@@ -197,7 +199,7 @@ func whole(data []byte, root *yaml.Node, tunings []Text) ([]byte, error) {
 	return text.Bytes(), e.Close()
 }
 
-// bare is a copy of a node without comments.
+// bare returns a copy of a node without comments.
 func bare(n *yaml.Node) *yaml.Node {
 	c := *n
 	c.HeadComment, c.LineComment, c.FootComment = "", "", ""
@@ -208,6 +210,7 @@ func bare(n *yaml.Node) *yaml.Node {
 	return &c
 }
 
+// sum returns the SHA-256 of text in hexadecimal.
 func sum(text []byte) string {
 	hash := sha256.Sum256(text)
 	return hex.EncodeToString(hash[:])

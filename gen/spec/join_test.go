@@ -140,8 +140,8 @@ func TestJoinErrors(t *testing.T) {
 	}
 }
 
-// TestLoadTuning: the files beside a spec are found, others may be named, and a name with a class
-// that is none is an error, not left out.
+// TestLoadTuning checks that the tuning files beside a spec are found and others may be named. An unknown
+// class in a file's name is an error.
 func TestLoadTuning(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -15,12 +15,12 @@ import (
 	"mla/runtime/system/userfile"
 )
 
-// MaxFile is the size of the largest file, in bytes: a hundred times a long one.
+// MaxFile is the largest size of a file in bytes, about a hundred times that of a long one.
 const MaxFile = 1 << 18
 
-// Load reads and checks the spec file at path, with the tuning files named, or else with those that
-// TuningFiles finds. It returns the first of the spec's variants. All the mistakes found are
-// returned together as an ErrorList.
+// Load reads and checks the spec file at path with the given tuning files, or without any with the files that
+// TuningFiles finds. It returns the first of the spec's variants. The error is an ErrorList with all
+// mistakes, or an error of reading a file.
 func Load(path string, tunings ...string) (*Spec, error) {
 	data, err := read(path)
 	if err != nil {
@@ -42,7 +42,7 @@ func Load(path string, tunings ...string) (*Spec, error) {
 	return Parse(path, data, texts...)
 }
 
-// read is the bytes of a file, one more than MaxFile at most.
+// read returns at most MaxFile+1 bytes of a file.
 func read(path string) ([]byte, error) {
 	f, err := userfile.OpenPiped(path)
 	if err != nil {
@@ -52,8 +52,8 @@ func read(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, MaxFile+1))
 }
 
-// Parse is Load for data in memory; file is the path for names and messages, and the names of
-// tuning files say for which class of devices they are.
+// Parse is Load for data in memory. Messages use the path file. The names of the tuning files say which class
+// of devices they are for.
 func Parse(file string, data []byte, tunings ...Text) (*Spec, error) {
 	d := &decoder{file: file, at: map[string]*yaml.Node{}, files: map[*yaml.Node]string{}}
 	s := &Spec{Name: Name(file), File: filepath.Base(file), Path: file, Architecture: gguf.Deepseek2, model: data, tuningFiles: tunings}
@@ -81,7 +81,8 @@ func Parse(file string, data []byte, tunings ...Text) (*Spec, error) {
 	return s.general(), nil
 }
 
-// parse returns the one document of the file, free of anchors and aliases.
+// parse returns the root of the only document in data, which may have no anchors and aliases. On a mistake it
+// returns nil.
 func (d *decoder) parse(data []byte) *yaml.Node {
 	start := &yaml.Node{Line: 1, Column: 1}
 	if len(data) > MaxFile {
@@ -115,7 +116,7 @@ func (d *decoder) parse(data []byte) *yaml.Node {
 
 var yamlLine = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 
-// syntaxError reports an error of the YAML parser, which knows the line only.
+// syntaxError reports an error of the YAML parser, which tells the line but not the column.
 func (d *decoder) syntaxError(err error) {
 	msg, line := strings.TrimPrefix(err.Error(), "yaml: "), 1
 	if m := yamlLine.FindStringSubmatch(err.Error()); m != nil {
@@ -127,7 +128,8 @@ func (d *decoder) syntaxError(err error) {
 	d.errorf(&yaml.Node{Line: line, Column: 1}, "not valid YAML: %s", msg)
 }
 
-// rejectAliases keeps files readable from top to bottom, and small ones small.
+// rejectAliases reports anchors and aliases. Without them a file reads from top to bottom, and a small file
+// cannot expand to a large one.
 func (d *decoder) rejectAliases(n *yaml.Node) {
 	if n.Kind == yaml.AliasNode || n.Anchor != "" {
 		d.errorf(n, "anchors (&) and aliases (*) are not allowed")
@@ -138,14 +140,14 @@ func (d *decoder) rejectAliases(n *yaml.Node) {
 	}
 }
 
-// reserved are names that a package of the registry cannot have: the go command
-// or the compiler treats them in ways of their own, or the registry declares them.
+// reserved are names that the Go package of a bundle cannot have: the go command
+// or the compiler treats them specially, or the registry of bundles declares them.
 var reserved = map[string]bool{"main": true, "internal": true, "vendor": true, "testdata": true, "documentation": true,
 	"init": true, "bundles": true}
 
-// Name is the stem of a file's name as a Go identifier of lower-case letters
-// and digits: it names the bundle, its folder and its package. Other characters
-// are dropped; "m" goes before a leading digit, "model" after a reserved word.
+// Name makes a Go identifier of lower-case letters and digits out of the stem of a file's name. It names the
+// bundle, its folder and its package. Other characters are dropped. "m" is put before a leading digit, and
+// "model" after a reserved word.
 func Name(file string) string {
 	base := filepath.Base(file)
 	for _, ext := range []string{".yaml", ".yml"} {

@@ -6,13 +6,12 @@ import (
 	"mla/runtime/gguf"
 )
 
-// nextNSuffix is what the name of a bundle says of a layer that predicts.
+// nextNSuffix marks the bundle of a multi-token-prediction layer in its name.
 const nextNSuffix = "nextn"
 
-// NextNLayer is s's layer that predicts the token after next (multi-token prediction,
-// DeepSeek-V3, arXiv 2412.19437, section 2.2), as a model of one layer: it is compiled to
-// a bundle of its own, which begins with what the host makes of a hidden state of s and
-// of the embedding of the token that follows.
+// NextNLayer returns the multi-token-prediction layer of s (DeepSeek-V3, arXiv 2412.19437, section 2.2) as a
+// model of one layer. It is compiled to a bundle of its own. The input of that bundle is a vector that the
+// host makes of a hidden state of s and of the embedding of the next token.
 func (s *Spec) NextNLayer() *Spec {
 	v := *s
 	v.Main, v.NextN = s, s.Model.NumHiddenLayers
@@ -33,8 +32,8 @@ func (s *Spec) NextNLayer() *Spec {
 	return &v
 }
 
-// Predicts says whether layers that predict are known of models such as s: of those with experts, and with queries of
-// low rank or linear attention with a bound.
+// Predicts reports whether multi-token-prediction layers are known for models like s: models with experts
+// that have low-rank queries, or linear attention with a bounded gate.
 func (s *Spec) Predicts() bool {
 	known := s.Model.QLoraRank > 0
 	if s.Hybrid != nil {
@@ -43,8 +42,8 @@ func (s *Spec) Predicts() bool {
 	return known && s.MoE != nil && s.Temperature.Scale == 0
 }
 
-// OneSource are the variants whose kernels are printed as one source: a model and its layer
-// that predicts, if it has one. s is one of them.
+// OneSource returns the variants whose kernels are printed into one source: a model and its
+// multi-token-prediction layer, if it has one. s is one of them.
 func (s *Spec) OneSource() []*Spec {
 	switch {
 	case s.NextN > 0:
@@ -55,7 +54,7 @@ func (s *Spec) OneSource() []*Spec {
 	return []*Spec{s}
 }
 
-// with is s with what change does to it, and to the model that it is a layer of.
+// with returns a copy of s after change, whose Main is changed too.
 func (s *Spec) with(change func(*Spec)) *Spec {
 	v := *s
 	change(&v)

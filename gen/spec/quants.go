@@ -11,20 +11,20 @@ import (
 	"mla/runtime/gguf"
 )
 
-// Stocks are the file types of stock quantisers that a profile can name. What
-// they mean is defined in package quantmix.
+// Stocks are the names of llama.cpp's file types that a profile can have. Package quantmix defines which
+// types they give to which tensors.
 var Stocks = []string{"f32", "f16", "bf16", "q8_0", "q6_k", "q5_k_m", "q5_k_s", "q5_1", "q5_0",
 	"q4_k_m", "q4_k_s", "q4_1", "q4_0", "iq4_xs", "iq4_nl", "q3_k_l", "q3_k_m", "q3_k_s",
 	"iq3_m", "iq3_s", "iq3_xs", "iq3_xxs", "q2_k", "q2_k_s", "iq2_m", "iq2_s", "iq2_xs", "iq2_xxs",
 	"iq1_m", "iq1_s", "tq2_0", "tq1_0"}
 
-// Words that may follow a stock file type.
+// The words that may follow a stock file type.
 const (
 	imatrixWord = "imatrix"
 	legacyWord  = "legacy_kv_b"
 )
 
-// maxQuants bounds the profiles of one spec.
+// maxQuants is the largest number of profiles in one spec.
 const maxQuants = 128
 
 // ParseQuant reads a stock profile as a spec writes it: a stock file type in
@@ -52,7 +52,7 @@ func ParseQuant(profile string) (Quant, error) {
 	return q, nil
 }
 
-// stockName is the name of a profile that has no other.
+// stockName is the name of a profile that the spec gives no name.
 func (q *Quant) stockName() string {
 	name := q.Stock
 	if q.IMatrix {
@@ -64,8 +64,8 @@ func (q *Quant) stockName() string {
 	return name
 }
 
-// HasKVB says whether files of profile q have one attn_kv_b instead of k_b and v_b: old
-// ones, and all of some architectures.
+// HasKVB reports whether files of profile q have one tensor attn_kv_b instead of attn_k_b and attn_v_b: old
+// files, and all files of some architectures.
 func (s *Spec) HasKVB(q *Quant) bool {
 	return q.LegacyKVB || gguf.ArchitectureOf(s.Architecture).Dense
 }
@@ -94,7 +94,7 @@ func (d *decoder) decodeQuants(s *Spec) {
 	}
 }
 
-// quant decodes one profile: a string, or a mapping.
+// quant decodes one profile: a string or a mapping. It reports whether the profile was well formed.
 func (d *decoder) quant(s *Spec, n *yaml.Node) (Quant, bool) {
 	if n.Kind == yaml.ScalarNode {
 		q, err := ParseQuant(n.Value)
@@ -139,8 +139,8 @@ func (d *decoder) quant(s *Spec, n *yaml.Node) (Quant, bool) {
 
 var profileName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9 ._+-]*$`)
 
-// quantFields are the keys of a profile written as a mapping. Types are left as
-// a node, because what they may be depends on the other keys.
+// quantFields are the keys of a profile that is a mapping. The types stay YAML nodes, because their allowed
+// values depend on the other keys.
 func quantFields(q *Quant, types, nextN **yaml.Node) []field {
 	return []field{
 		optional(text("name", &q.Name)),

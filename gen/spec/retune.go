@@ -14,20 +14,21 @@ import (
 	"mla/gen/yamledit"
 )
 
-// Change is one thing that Retune writes: the shape of a kernel, all of it (what is 0
-// is left open), or, if Kernel is empty, how attention is cut.
+// Change is one value that Retune writes: the whole shape of a kernel (a zero leaves a field open), or, if
+// Kernel is empty, the split of attention.
 type Change struct {
 	Kernel    string
 	Shape     Shape
 	Attention Attention
-	Found     Found // on what it was measured, when, and with what gain
+	Found     Found // device, date and gain of the measurement
 }
 
-// Retune is the tuning file at path with changes, for the class of devices that its name says, and
-// the spec with it in place of what the spec had from a file of that path. Nothing else changes:
-// comments and layout stay as they are. What the spec says already, of the class or of any device,
-// is not written; if that is everything, the text is nil. Where a file is laid out so that this
-// fails, the error says what to write by hand.
+// Retune writes changes into the tuning file at path. It returns the new text of the file and the spec parsed
+// with it. The file's name says which class of devices the changes are for.
+//
+// Comments and layout of the file stay. A change is skipped if the tuning of the class has that value
+// already; if all are skipped, the text is nil. If the layout of the file prevents an edit, the error says
+// what to write by hand.
 func Retune(s *Spec, path string, changes []Change) ([]byte, *Spec, error) {
 	class := TuningClass(s.Path, path)
 	want, e := s.tunings.clone(), &yamledit.Editor{}
@@ -62,7 +63,7 @@ func Retune(s *Spec, path string, changes []Change) ([]byte, *Spec, error) {
 	return files[at].Data, after, nil
 }
 
-// byHand says what to write where Retune cannot.
+// byHand is the error that says what to write by hand.
 func byHand(err error, path string, changes []Change) error {
 	var all []string
 	for _, c := range changes {
@@ -71,7 +72,7 @@ func byHand(err error, path string, changes []Change) error {
 	return fmt.Errorf("tuning cannot be written into %s (%w); write by hand: %s", path, err, strings.Join(all, "; "))
 }
 
-// sameBut says whether after is a variant of the spec that before is one of, with the tunings want.
+// sameBut reports whether after equals before except for its tuning, which must equal want.
 func sameBut(before, after *Spec, want tunings) bool {
 	x, y := *before.general(), *after
 	for _, s := range []*Spec{&x, &y} {
@@ -82,7 +83,7 @@ func sameBut(before, after *Spec, want tunings) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// withoutPositions is t with classes and kernels in the order of their names.
+// withoutPositions returns t with classes and kernels sorted by name, and without positions in files.
 func (t *tunings) withoutPositions() tunings {
 	sorted := t.clone()
 	sorted.general = sorted.general.withoutPositions()
@@ -93,7 +94,7 @@ func (t *tunings) withoutPositions() tunings {
 	return sorted
 }
 
-// withoutPositions is t with its kernels in the order of their names.
+// withoutPositions returns t with its kernels sorted by name, and without positions in files.
 func (t Tuning) withoutPositions() Tuning {
 	t.Kernels = slices.Clone(t.Kernels)
 	for i := range t.Kernels {
@@ -103,7 +104,7 @@ func (t Tuning) withoutPositions() Tuning {
 	return t
 }
 
-// changes says whether a tuning says anything else than c.
+// changes reports whether t has another value than c.
 func (c *Change) changes(t *Tuning) bool {
 	if c.Kernel == "" {
 		return c.Attention != t.Attention
@@ -112,6 +113,7 @@ func (c *Change) changes(t *Tuning) bool {
 	return s != c.Shape
 }
 
+// apply changes t by c.
 func (c *Change) apply(t *Tuning) {
 	if c.Kernel == "" {
 		t.Attention, t.AttentionFound = c.Attention, c.Found
@@ -121,10 +123,10 @@ func (c *Change) apply(t *Tuning) {
 	t.named(c.Kernel).Found = c.Found
 }
 
-// value is a key and what it is to be.
+// value is a key with its new value.
 type value struct{ key, is string }
 
-// path is where c stands in a tuning file, and what stands there.
+// path returns the path of c in a tuning file, and the keys with values to write there.
 func (c *Change) path() (path []string, values []value) {
 	number := func(key string, n int) {
 		if n != 0 {
@@ -146,7 +148,7 @@ func (c *Change) path() (path []string, values []value) {
 	return path, append(values, c.Found.values()...)
 }
 
-// values are the keys of what was measured.
+// values returns the keys of a measurement.
 func (f *Found) values() (values []value) {
 	for _, v := range []value{{"device", f.Device}, {"date", f.Date}, {"gain", strconv.FormatFloat(f.Gain, 'f', -1, 64)}} {
 		if v.is != "" && v.is != "0" {
@@ -156,10 +158,12 @@ func (f *Found) values() (values []value) {
 	return values
 }
 
-// notPlain are characters that may end a string without quotes, and what stands before or after one.
+// notPlain matches what a plain YAML string may not have: special characters anywhere, non-letters at the
+// beginning, spaces at the end.
 var notPlain = regexp.MustCompile(`[^A-Za-z0-9._()+ -]+|^[^A-Za-z]+| +$`)
 
-// plain is text as YAML has it on one line without quotes, so that a later Retune can replace it.
+// plain returns text as a YAML string on one line that needs no quotes, so that a later Retune can replace
+// it. It returns "" if YAML would read the text as another type.
 func plain(text string) string {
 	text = strings.Join(strings.Fields(notPlain.ReplaceAllString(notPlain.ReplaceAllString(text, " "), " ")), " ")
 	if !isScalar(&yaml.Node{Kind: yaml.ScalarNode, Value: text}, "!!str") { // a word such as true
@@ -168,7 +172,7 @@ func plain(text string) string {
 	return text[:min(len(text), maxText)]
 }
 
-// flow is values on one line.
+// flow returns values as a YAML flow mapping on one line.
 func flow(values []value) string {
 	var parts []string
 	for _, v := range values {
@@ -177,13 +181,13 @@ func flow(values []value) string {
 	return "{" + strings.Join(parts, ", ") + "}"
 }
 
-// text is c as one writes it.
+// text returns c as a user would write it.
 func (c *Change) text() string {
 	path, values := c.path()
 	return strings.Join(path, ".") + ": " + flow(values)
 }
 
-// write puts c into a tuning file.
+// write writes c into a tuning file.
 func (c *Change) write(e *yamledit.Editor) error {
 	path, values := c.path()
 	if strings.TrimSpace(e.Text) == "" {

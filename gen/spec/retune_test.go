@@ -90,7 +90,8 @@ func TestRetune(t *testing.T) {
 	}
 }
 
-// TestRetuneClass: what any device has already is not written for a class, and a class beside it stays.
+// TestRetuneClass checks that settings which the tuning for any device already has are not written for a
+// class, and that the other classes in the file are kept.
 func TestRetuneClass(t *testing.T) {
 	s, err := tuned(t, Text{"tuning/x.yaml", []byte("kernels: {down: {rows_per_simdgroup: 4, simdgroups: 4, split_k: 1}}\n")}, Text{"tuning/x.apple.yaml", []byte("kernels: {lm_head: {simdgroups: 2}}\n")})
 	if err != nil {
@@ -111,8 +112,8 @@ func TestRetuneClass(t *testing.T) {
 	}
 }
 
-// TestRetuneRefuses: what cannot be written by an edit is named, and what is no
-// tuning is an error.
+// TestRetuneRefuses checks that changes which cannot be written as an edit are named, and that a file that is
+// no tuning is an error.
 func TestRetuneRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name, tuning, says string
@@ -135,8 +136,8 @@ func TestRetuneRefuses(t *testing.T) {
 	}
 }
 
-// FuzzRetune: whatever a tuning file looks like, the result has the new tuning, the spec in one
-// text is the same spec, and other classes keep what they had.
+// FuzzRetune checks for any tuning file that the result has the new tuning, that the rest of the spec is
+// unchanged, and that other classes keep their settings.
 func FuzzRetune(f *testing.F) {
 	for _, tuning := range []string{"", "{}\n", "kernels: {a: {split_k: 1}}\n", "kernels:\n  lm_head:\n    simdgroups: 2\nattention: {tile: 8}\n", "attention:\n",
 		"kernels: {lm_head: }\n", "device: \"x: y\"\ndate: 2026-01-02\nwhy: >-\n  long\n  text\nsequences: [1, 2]\n"} {

@@ -7,15 +7,16 @@ import (
 	"mla/runtime/quant"
 )
 
-// role is a weight to which a quant profile gives types. Package weights has
-// the full table; a test there and here keeps the two in step.
+// role is a weight that a quant profile gives types to. Package weights has the full table of weights; tests
+// in both packages compare them.
 type role struct {
 	name        string
 	first, last int   // layers [first, last); first is -1 outside the layers
-	cols        int   // elements of a row, a whole number of blocks
-	among       []int // those of the layers that have it, rising; nil: all
+	cols        int   // elements of a row, which must be a whole number of blocks
+	among       []int // the layers that have the role, rising; nil: all of [first, last)
 }
 
+// layers is the number of layers that have the role; 1 for a role outside the layers.
 func (r *role) layers() int {
 	switch {
 	case r.first < 0:
@@ -26,7 +27,7 @@ func (r *role) layers() int {
 	return r.last - r.first
 }
 
-// layer is the number of the i-th of its layers.
+// layer is the number of the i-th layer that has the role.
 func (r *role) layer(i int) int {
 	if r.among != nil {
 		return r.among[i]
@@ -34,7 +35,8 @@ func (r *role) layer(i int) int {
 	return r.first + i
 }
 
-// index says which of its layers a layer is, of those from first to last; -1: it is none of them.
+// index is the inverse of layer: the place of a layer in [first, last) among the layers that have the role;
+// -1 if it is not among them.
 func (r *role) index(layer int) int {
 	if r.among != nil {
 		return slices.Index(r.among, layer)
@@ -42,7 +44,7 @@ func (r *role) index(layer int) int {
 	return layer - r.first
 }
 
-// roleList collects roles that some layer has.
+// roleList collects roles. add leaves out roles that no layer has.
 type roleList []role
 
 func (l *roleList) add(first, last int, name string, cols int) {
@@ -51,7 +53,7 @@ func (l *roleList) add(first, last int, name string, cols int) {
 	}
 }
 
-// keep says that the roles from the i-th on are those of some layers alone, or of none.
+// keep restricts the roles from index i on to some layers, or removes them if there are no such layers.
 func (l *roleList) keep(i int, layers []int) {
 	if len(layers) == 0 {
 		*l = (*l)[:i]

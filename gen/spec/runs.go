@@ -11,7 +11,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// The dimensions that the rows and layers of roles follow from.
+// The paths of the dimensions that determine the rows and layers of roles.
 var (
 	layerDims = []string{"model.num_hidden_layers", "model.hidden_size", "model.num_attention_heads", "model.kv_lora_rank",
 		"model.qk_nope_head_dim", "model.v_head_dim", "model.intermediate_size"}
@@ -19,11 +19,11 @@ var (
 	linearDims = []string{"linear_attn_config.full_attn_layers", "linear_attn_config.head_dim"}
 )
 
-// types decodes the mapping from roles to runs of types. With a stock file type
-// it overrides some roles, without one it must name them all.
+// types decodes the mapping from roles to runs of types. In a profile with a stock file type the mapping
+// overrides some roles; without one it must name all roles.
 func (d *decoder) types(s *Spec, q *Quant, n *yaml.Node) (list []RoleTypes) {
 	if !d.has(layerDims...) || s.MoE != nil && !d.has(expertDims...) || s.Hybrid != nil && !d.has(linearDims...) {
-		return nil // rows and layers are not known; the mistake there is reported
+		return nil // rows and layers are unknown because of a mistake that is already reported
 	}
 	if n.Kind != yaml.MappingNode {
 		d.errorf(n, "types is %s; expected a mapping from roles to quant types", describe(n))
@@ -61,12 +61,12 @@ func roleNames(list []role) []string {
 	return names
 }
 
-// unset marks layers that no run has named yet; no type has this id.
+// unset marks layers that no run has named yet. It is not the number of any type.
 const unset = ^quant.Type(0)
 
-// runs decodes the types of one role, such as "q6_k 0-3,6,9; q4_k": runs
-// separated by semicolons, each a type and the layers that have it. A run
-// without layers, which must be the last, stands for all the others.
+// runs decodes the types of one role, such as "q6_k 0-3,6,9; q4_k": runs separated by semicolons, each with a
+// type and the layers that have it. The last run may leave out the layers and then gives its type to all
+// remaining ones.
 func (d *decoder) runs(r *role, n *yaml.Node) []quant.Type {
 	types := slices.Repeat([]quant.Type{unset}, r.layers())
 	fail := func(format string, args ...any) []quant.Type {
@@ -99,8 +99,8 @@ func (d *decoder) runs(r *role, n *yaml.Node) []quant.Type {
 	return types
 }
 
-// assign gives the layers that text lists ("0-3,6,9"; empty: those without a
-// type) the type t.
+// assign gives type t to the layers listed in text, such as "0-3,6,9", or if text is empty to the layers that
+// are unset.
 func assign(types []quant.Type, r *role, t quant.Type, text string) error {
 	if text = strings.TrimSpace(text); text == "" {
 		for i := range types {
@@ -137,8 +137,8 @@ func assign(types []quant.Type, r *role, t quant.Type, text string) error {
 	return nil
 }
 
-// FormatTypes writes the types of a role as a spec does, of layers with these numbers
-// (nil for a role in no layer): the commonest type last, standing for the rest.
+// FormatTypes writes the types of a role as a spec does. types[i] is the type in layer layers[i]; layers is
+// nil for a role outside the layers. The commonest type comes last and without layers.
 func FormatTypes(types []quant.Type, layers []int) string {
 	var order []quant.Type
 	count := map[quant.Type]int{}

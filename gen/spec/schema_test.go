@@ -45,7 +45,7 @@ func compileSchema(t *testing.T) *jsonschema.Schema {
 	return s
 }
 
-// yamlValue is what a schema validates.
+// yamlValue decodes YAML into the values that a JSON schema validator takes.
 func yamlValue(t *testing.T, text string) (v any) {
 	t.Helper()
 	var doc yaml.Node

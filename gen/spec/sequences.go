@@ -8,12 +8,12 @@ import (
 	"mla/runtime/plan"
 )
 
-// DefaultSequences are the widths of the sequences of a spec that does not say: a token, and
-// as many rows as a batch or a piece of a prompt has. Fewer rows leave the others dead.
+// DefaultSequences are the widths that a spec has by default: 1 for decoding one token, and 16 for batches
+// and pieces of prompts. A replay with fewer rows leaves the others unused.
 var DefaultSequences = []int{1, 16}
 
-// Widths lists how many rows each of the spec's sequences runs at once, rising from 1: those
-// that the file has for its class of devices, or else for any device.
+// Widths lists the numbers of rows that the spec's sequences run at once, rising from 1: those that the
+// tuning for its class of devices gives, or else those of the spec.
 func (s *Spec) Widths() []int {
 	if c := s.tunings.find(s.Class); c != nil && len(c.sequences) > 0 {
 		return c.sequences
@@ -24,7 +24,7 @@ func (s *Spec) Widths() []int {
 	return s.sequences
 }
 
-// WithSequences is s with other widths, rising from 1, for every class of devices.
+// WithSequences returns s with other widths, rising from 1, for every class of devices.
 func (s *Spec) WithSequences(widths ...int) *Spec {
 	return s.with(func(v *Spec) {
 		v.sequences, v.tunings = widths, s.tunings.clone()

@@ -1,7 +1,6 @@
-// Package spec reads the YAML description of a model that mlagen compiles.
-// Every value keeps its line and column, so that all mistakes are reported
-// together as file:line:col: message. What is tuned for devices stands in files of its own
-// beside it (TuningFiles), which Retune writes.
+// Package spec reads the YAML description of a model that mlagen compiles. Every value keeps its line and
+// column, and all mistakes are reported at once, as file:line:col: message. What was tuned for devices is in
+// tuning files beside the spec (TuningFiles), which Retune writes.
 package spec
 
 import (
@@ -11,17 +10,17 @@ import (
 	"mla/runtime/quant"
 )
 
-// Spec is one model, to be compiled with one type of activations for one class of
-// devices: a variant of what its file describes. Field names in YAML are those of the Hugging Face
-// configuration; see mla.schema.json for the file format.
+// Spec is one variant of a model: the model with one type of activations for one class of devices. Variants
+// lists all variants of a file. Field names in YAML are those of the Hugging Face configuration;
+// mla.schema.json has the file format.
 type Spec struct {
-	Name string // names the bundle: Name(File), then "f16" if that is what activations are, then Class
+	Name string // of the bundle: Name(File), "nextn" for a multi-token-prediction layer, "f16" for such activations, Class
 	File string // base name of the file
 	Path string // of the file as it was given, for messages
 	Hash string // sha256 of Text, hexadecimal
-	Text []byte // the spec with its tuning in one file: what Parse reads as the same spec
+	Text []byte // the spec with its tuning in one file; Parse reads the same spec from it
 
-	Architecture string // general.architecture of its files, one of gguf.Architectures
+	Architecture string // general.architecture of the GGUF files, one of gguf.Architectures
 	Model        Model
 	Temperature  plan.Temperature
 	Rope         Rope
@@ -29,26 +28,26 @@ type Spec struct {
 	Hybrid       *Hybrid // nil: every layer has multi-head latent attention
 	Tokenizer    string
 	ChatTemplate string
-	Activations  string // one of Activations: what kernels pass to each other
-	Class        string // one of plan.Classes, whose devices Tuning is for; "": any
-	NextN        int    // number of the layer that this variant is, see NextNLayer; 0: it is the model
-	Main         *Spec  // of a layer that predicts: the variant of the model that it is a layer of
+	Activations  string // one of Activations: the type of what kernels pass to each other
+	Class        string // class of devices, one of plan.Classes; "": any device
+	NextN        int    // see NextNLayer: the number of the layer that this variant is; 0: it is the whole model
+	Main         *Spec  // if NextN > 0: the same variant of the whole model
 	Quants       []Quant
 	Tuning       Tuning
 
-	experts     hparams.HybridExperts // that the file says, and Hybrid has too
-	activations []string              // that the file asks for
-	sequences   []int                 // widths that the file asks for on any device; nil: the default
-	tunings     tunings               // that the files have
-	model       []byte                // the spec's file
+	experts     hparams.HybridExperts // keys of moe that only hybrid models have; decoder.hybrid copies them to Hybrid
+	activations []string              // types of activations that the file lists
+	sequences   []int                 // widths that the file lists for any device; nil: DefaultSequences
+	tunings     tunings               // of the spec and its tuning files
+	model       []byte                // content of the spec's file
 	tuningFiles []Text
 }
 
-// Model holds the dimensions.
+// Model has the name and the dimensions of a model.
 type Model struct {
-	Title string // what people call it
+	Title string // the name for people
 	Dims
-	NumNextNPredictLayers int // 1: files may have one layer more, which predicts the token after next
+	NumNextNPredictLayers int // 1: files may have one more layer, for multi-token prediction
 }
 
 // Rope holds the rotary embedding. Scaling nil means none.
@@ -65,14 +64,14 @@ type Yarn struct {
 	AttnFactor                    float64 // 1 by default
 }
 
-// Dims, MoE and Hybrid are what files and bundles have too.
+// Dims, MoE and Hybrid are the types that GGUF headers and bundles have, too.
 type (
 	Dims   = hparams.Dims
 	MoE    = hparams.MoE
 	Hybrid = hparams.Hybrid
 )
 
-// What a tuning chooses; package target has what it leaves out.
+// The values that a tuning chooses. Package target has the defaults.
 type (
 	Shape       = target.Shape
 	Attention   = target.Attention
@@ -90,9 +89,9 @@ type Quant struct {
 	Stock string
 	// IMatrix selects the stock mix made with an importance matrix.
 	IMatrix bool
-	// Types gives roles the types of their layers. It goes before Stock.
+	// Types gives roles the types of their layers. They override Stock.
 	Types []RoleTypes
-	// NextN is Types of the layer that predicts.
+	// NextN is the same for the multi-token-prediction layer.
 	NextN []RoleTypes
 }
 
@@ -103,27 +102,26 @@ type RoleTypes struct {
 	Types []quant.Type
 }
 
-// Tuning holds the constants of the kernels; of a Spec, what its file leaves out has
-// its default.
+// Tuning has the tunable constants of the kernels. In a Spec the values that its files leave out have their
+// defaults.
 type Tuning struct {
 	Attention Attention
-	// AttendHeads is attention over expanded heads, of sequences that have enough rows for it.
+	// AttendHeads is for attention over expanded heads, in sequences with enough rows for it.
 	AttendHeads AttendHeads
-	// Found says where all of it is from, AttentionFound and AttendHeadsFound where one is.
+	// Found says where the whole tuning comes from. AttentionFound and AttendHeadsFound are for these two.
 	Found, AttentionFound, AttendHeadsFound Found
-	// Kernels shapes kernels by name, e.g. "lm_head", or in sequences of one width alone,
-	// "lm_head_x4".
+	// Kernels has the shapes of kernels by name, e.g. "lm_head", or for one width "lm_head_x4".
 	Kernels []KernelShape
-	// SumGroup bounds how many results of a partial norm share one sum of squares; 0:
-	// their shapes do. No file says it: it keeps the kernels that read those sums as
-	// they are while mlagen tune tries shapes for the kernels that make them.
+	// SumGroup bounds the number of results of a partial norm that share one sum of squares; 0: the kernels'
+	// shapes bound it. Files cannot set it. mlagen tune sets it, so that the readers of those sums stay the
+	// same while it tries shapes for the writers.
 	SumGroup int
-	// MatVec shapes the kernels that Kernels does not name; zeros are left to package target. No file says
-	// it: random small models have small threadgroups by it.
+	// MatVec is the shape of the kernels that Kernels does not name; package target chooses the zeros. Files
+	// cannot set it. Tests use it to give random small models small threadgroups.
 	MatVec Shape
 }
 
-// KernelShape is a Shape for one kernel, and where the file gives it.
+// KernelShape is the shape of one kernel, with its position in the file.
 type KernelShape struct {
 	Kernel string
 	Shape

@@ -81,8 +81,8 @@ func TestLoadQuants(t *testing.T) {
 	}
 }
 
-// TestMistakes edits the good file in one place; want is what the whole message
-// must be, but for the file name, or "" for none.
+// TestMistakes edits the good file in one place. want is the complete message without the file name, or "" if
+// the edit is allowed.
 func TestMistakes(t *testing.T) {
 	for _, c := range []struct{ old, new, want string }{
 		{"vocab_size: 512", "vocab_sise: 512", "2:3: model lacks the key \"vocab_size\"\n3:3: unknown key in model \"vocab_sise\" (did you mean \"vocab_size\"?)"},
@@ -258,8 +258,7 @@ func TestFormatTypes(t *testing.T) {
 	}
 }
 
-// FuzzParse holds that no input panics, and that what is accepted has types for
-// the layers that it has.
+// FuzzParse checks that no input panics, and that an accepted spec has a type for each of its layers.
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(readOK(f)))
 	hybrid := lingTypes(f)

@@ -12,8 +12,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// WithTuning is the spec with another tuning, which keeps to the rules that Parse
-// has for one. Path and positions stay those of the file.
+// WithTuning returns the spec with another tuning, or an error if the tuning breaks a rule that Parse checks.
+// Path and positions stay those of the file.
 func (s *Spec) WithTuning(t Tuning) (*Spec, error) {
 	with := *s
 	with.Tuning = t
@@ -42,10 +42,10 @@ func (s *Spec) WithTuning(t Tuning) (*Spec, error) {
 	return &with, nil
 }
 
-// At says where an entry stands in the files.
+// At says where the entry is, for messages.
 func (k *KernelShape) At() string { return fmt.Sprintf("line %d of %s", k.Line, filepath.Base(k.File)) }
 
-// Shape returns what the tuning says of one kernel alone, and whether it does.
+// Shape returns the shape that the tuning gives the kernel by name, and whether it does.
 func (t *Tuning) Shape(kernel string) (Shape, bool) {
 	if k := t.named(kernel); k != nil {
 		return k.Shape, true
@@ -53,7 +53,7 @@ func (t *Tuning) Shape(kernel string) (Shape, bool) {
 	return Shape{}, false
 }
 
-// named is the entry of a name; nil: there is none.
+// named returns the entry with a name, or nil if there is none.
 func (t *Tuning) named(name string) *KernelShape {
 	if i := slices.IndexFunc(t.Kernels, func(k KernelShape) bool { return k.Kernel == name }); i >= 0 {
 		return &t.Kernels[i]
@@ -61,16 +61,16 @@ func (t *Tuning) named(name string) *KernelShape {
 	return nil
 }
 
-// SetShape says how one kernel is shaped.
+// SetShape sets the shape of one kernel. It leaves copies of t alone.
 func (t *Tuning) SetShape(kernel string, s Shape) {
-	t.Kernels = slices.Clone(t.Kernels) // tunings are copied
+	t.Kernels = slices.Clone(t.Kernels) // copies of t share the old list
 	if t.named(kernel) == nil {
 		t.Kernels = append(t.Kernels, KernelShape{Kernel: kernel})
 	}
 	t.named(kernel).Shape = s
 }
 
-// shapeError holds the values of a shape to their ranges; zeros are left open.
+// shapeError checks the ranges of a shape. A zero is left open.
 func shapeError(path string, s Shape) error {
 	switch {
 	case s.RowsPerSimdgroup < 0 || s.RowsPerSimdgroup > target.SimdWidth || s.RowsPerSimdgroup%2 != 0:
@@ -85,7 +85,7 @@ func shapeError(path string, s Shape) error {
 	return nil
 }
 
-// attentionError holds the values of a cut to their ranges.
+// attentionError checks the ranges of a split of attention.
 func attentionError(a Attention) error {
 	for _, v := range []struct {
 		key          string
@@ -98,10 +98,11 @@ func attentionError(a Attention) error {
 	return nil
 }
 
-// maxHeadsTile bounds the cache rows of attention over expanded heads; see runtime/plan/verify.
+// maxHeadsTile bounds the cache rows in a tile of attention over expanded heads; runtime/plan/verify has the
+// same bound.
 const maxHeadsTile = 64
 
-// headsError holds the values of attention over expanded heads to their ranges.
+// headsError checks the ranges of attention over expanded heads.
 func headsError(a AttendHeads) error {
 	const block = target.HeadBlock
 	power := func(n int) bool { return n > 0 && n&(n-1) == 0 }
@@ -120,12 +121,12 @@ func headsError(a AttendHeads) error {
 	return nil
 }
 
-// ofWidth is the name of a kernel's shape in sequences of a given number of rows alone, as such a kernel is
-// called.
+// ofWidth is the name in tuning.kernels of a kernel in sequences of one width; such a kernel has the same
+// name.
 func ofWidth(kernel string, width int) string { return fmt.Sprintf("%s_x%d", kernel, width) }
 
-// AnyWidth takes a name from tuning apart: a kernel, and the width whose sequences alone it is for,
-// if it is such a name. Else the kernel is all of it, and the width 1.
+// AnyWidth splits a name of tuning.kernels into a kernel and a width, and reports whether it has a width. A
+// name without one is returned whole, with width 1.
 func AnyWidth(name string) (kernel string, width int, ok bool) {
 	if i := strings.LastIndex(name, "_x"); i > 0 {
 		width, err := strconv.Atoi(name[i+2:])
@@ -136,8 +137,8 @@ func AnyWidth(name string) (kernel string, width int, ok bool) {
 	return name, 1, false
 }
 
-// Of is the entry of a kernel in sequences of a given number of rows: that of the width before that of any;
-// nil: there is none.
+// Of returns the entry for a kernel in sequences of a width: the entry for this width, else the entry for any
+// width, else nil.
 func (t *Tuning) Of(kernel string, width int) *KernelShape {
 	if k := t.OfWidth(kernel, width); k != nil {
 		return k
@@ -145,12 +146,12 @@ func (t *Tuning) Of(kernel string, width int) *KernelShape {
 	return t.named(kernel)
 }
 
-// OfWidth is the entry of a kernel in sequences of a given number of rows alone; nil: there is none.
+// OfWidth returns the entry for a kernel that is for this width only, or nil.
 func (t *Tuning) OfWidth(kernel string, width int) *KernelShape {
 	return t.named(ofWidth(kernel, width))
 }
 
-// ShapeOf is what a tuning says of a kernel in sequences of a given number of rows; zeros are left open.
+// ShapeOf returns the shape that a tuning gives a kernel in sequences of a width. A zero is left open.
 func (t *Tuning) ShapeOf(kernel string, width int) Shape {
 	if k := t.Of(kernel, width); k != nil {
 		return k.Shape

@@ -9,10 +9,9 @@ import (
 	"mla/gen/target"
 )
 
-// Variants returns what the file asks for, each to be compiled to a bundle of its
-// own: s once for every entry of the key activations, in its order, then its layer that
-// predicts so if it has one, and these again for every class of devices that it
-// is compiled for.
+// Variants returns the variants that the file asks for. Each is compiled to a bundle of its own. For every
+// class of devices there is one for each type of activations, in the order of the file, followed by the same
+// of the multi-token-prediction layer if the model has one.
 func (s *Spec) Variants() []*Spec {
 	var out []*Spec
 	for _, c := range s.classes() {
@@ -28,11 +27,12 @@ func (s *Spec) Variants() []*Spec {
 	return out
 }
 
-// general is the first variant for any device, whether it becomes a bundle or not: what Parse returns.
+// general returns what Parse returns: the first variant for any device, whether it becomes a bundle or not.
 func (s *Spec) general() *Spec { return s.WithActivations(s.AllActivations()[0]).WithClass("") }
 
-// classes are those that the file is compiled for: any device, and those with a tuning. Where the class that runs
-// PTX has one, no other device but that of the class that runs Metal source is left to compile for.
+// classes lists the classes of devices that the file is compiled for: any device (""), and the classes that
+// have a tuning. If the class that runs PTX has one, the only other devices are those that run Metal source,
+// so their class replaces "".
 func (s *Spec) classes() []string {
 	classes := []string{""}
 	if s.tunings.find(target.PTXClass) != nil {
@@ -46,8 +46,8 @@ func (s *Spec) classes() []string {
 	return classes
 }
 
-// Portable is Variants and, where there are none, those of the class that runs Metal source: what a file has that any
-// computer may get.
+// Portable returns Variants, and if none is for the class that runs Metal source, also its variants for that
+// class. Bundle files have all of these, because they may be copied to any computer.
 func (s *Spec) Portable() []*Spec {
 	list := s.Variants()
 	if slices.Contains(s.classes(), target.MetalClass) {
@@ -61,7 +61,7 @@ func (s *Spec) Portable() []*Spec {
 	return list
 }
 
-// AllActivations lists those that the file asks for, in its order.
+// AllActivations lists the types of activations that the file asks for, in its order.
 func (s *Spec) AllActivations() []string {
 	if len(s.activations) == 0 {
 		return Activations[:1]
@@ -69,8 +69,7 @@ func (s *Spec) AllActivations() []string {
 	return s.activations
 }
 
-// WithActivations is s with activations of that name, whether its file asks for
-// them or not.
+// WithActivations returns s with another type of activations, whether the file lists it or not.
 func (s *Spec) WithActivations(name string) *Spec {
 	return s.with(func(v *Spec) {
 		v.Activations = name
@@ -78,8 +77,8 @@ func (s *Spec) WithActivations(name string) *Spec {
 	})
 }
 
-// WithClass is s with the tuning for a class of devices, one of plan.Classes,
-// whether its file has one or not; "": for any device.
+// WithClass returns s for a class of devices, one of plan.Classes or "" for any device, with the tuning for
+// it. The file need not have such a tuning.
 func (s *Spec) WithClass(class string) *Spec {
 	return s.with(func(v *Spec) {
 		v.Class, v.Tuning = class, s.tunings.of(class)
@@ -87,7 +86,7 @@ func (s *Spec) WithClass(class string) *Spec {
 	})
 }
 
-// rename gives a variant its name.
+// rename sets Name, which follows from the other fields.
 func (s *Spec) rename() {
 	s.Name = Name(s.File)
 	if s.NextN > 0 {
@@ -99,13 +98,13 @@ func (s *Spec) rename() {
 	s.Name += s.Class
 }
 
-// Serves says whether devices of a class run this variant: it is of the class, or of
-// none and there is none for the class. plan.For says it of bundles.
+// Serves reports whether devices of a class run this variant: it is for the class, or it is for any device
+// and the file has no variant for the class. plan.For is the same for bundles.
 func (s *Spec) Serves(class string) bool {
 	return s.Class == class || s.Class == "" && !slices.Contains(s.classes(), class)
 }
 
-// activationsField is the key activations: a name, or a list of different ones.
+// activationsField is the key activations: a name, or a list of different names.
 func activationsField(dst *[]string) field {
 	return field{key: "activations", decode: func(d *decoder, n *yaml.Node, path string) bool {
 		list := []*yaml.Node{n}

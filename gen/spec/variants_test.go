@@ -51,8 +51,8 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// TestNextNTogether: a model and its layer that predicts go together, whichever is asked,
-// and what a layer is made with its model is made with.
+// TestNextNTogether checks that the variants of a model and of its multi-token prediction layer are paired,
+// in both directions, and have the same activations and class.
 func TestNextNTogether(t *testing.T) {
 	s, err := Load("../../specs/more/glm47flashmtp.yaml")
 	if err != nil {

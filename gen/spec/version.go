@@ -6,13 +6,13 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// changes are, for each version of the format from 2 on, what to change in a file of the
-// version before. A version is added when files that were right are not any more, or would
-// mean something else. A file that names none is of version 1.
+// changes says for each version of the format from 2 on how to change a file of the version before. A new
+// version is needed when old files become invalid or change their meaning. A file without the key version is
+// of version 1.
 var changes []string
 
-// removed are keys of tuning that specs had, and why they went. A file with one is told, and its version
-// stays what it is: without the key it means what it meant.
+// removed has the keys of tuning that an earlier format had, and why each was removed. A file with such a key
+// gets a message. No new version is needed: without the key the file means the same.
 var removed = map[string]string{
 	"attend_rows": "attention of prompts cuts the cache, or expands heads",
 	"last_blocks": "a dispatch of its own was as quick or quicker",
@@ -24,13 +24,13 @@ var removed = map[string]string{
 // Version is the latest version of the format.
 func Version() int { return len(changes) + 1 }
 
-// versionField is the key version, at which checkVersion has looked.
+// versionField is the key version. checkVersion has already checked its value.
 func versionField() field {
 	return field{key: "version", decode: func(*decoder, *yaml.Node, string) bool { return true }}
 }
 
-// checkVersion looks for a version before anything else: of a file of another one, other
-// mistakes would tell nothing. It says whether to go on.
+// checkVersion checks the version before anything else, because the other mistakes in a file of another
+// version would mislead. It reports whether to continue.
 func (d *decoder) checkVersion(root *yaml.Node) bool {
 	if root.Kind != yaml.MappingNode {
 		return true
@@ -54,7 +54,7 @@ func (d *decoder) checkVersion(root *yaml.Node) bool {
 	return have == latest
 }
 
-// migration says how a file of an older version becomes one of the latest.
+// migration says how to update a file of an older version.
 func migration(have, latest int) string {
 	text := fmt.Sprintf("the file is of version %d of the format; this mlagen reads version %d. Change it like this:", have, latest)
 	for v := have; v < latest; v++ {

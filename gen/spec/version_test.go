@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestVersion: the latest version is read, others say what to do, and only that.
+// TestVersion checks that the latest version is read, and that the message about another version says only
+// how to migrate.
 func TestVersion(t *testing.T) {
 	ok := readOK(t)
 	for version, says := range map[string]string{
@@ -29,7 +30,7 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestMigration: a file of an older version is told all steps to the latest.
+// TestMigration checks that the message about a file of an older version lists all steps to the latest.
 func TestMigration(t *testing.T) {
 	changes = []string{"rename model.name to model.title", "drop rope.kind"}
 	defer func() { changes = nil }()

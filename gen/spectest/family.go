@@ -8,9 +8,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// Family is a small spec of one of the published families, of sizes that no
-// published model has. Its vocabulary is large enough for package synth, and a
-// stock quantiser has to fall back to other types in many of its widths.
+// Family returns a small random spec of one of the published families, with sizes that no published model
+// has. Its vocabulary is large enough for package synth, and many of its widths force a stock quantiser to
+// use other types.
 func Family(seed uint64) *spec.Spec {
 	d := dice{rand.New(rand.NewPCG(seed, 3))}
 	s := &spec.Spec{Architecture: gguf.Deepseek2, Name: "family", File: "family.yaml", ChatTemplate: "none", Activations: "f32"}
@@ -24,8 +24,8 @@ func Family(seed uint64) *spec.Spec {
 	return s
 }
 
-// families make a spec one of Youtu-LLM's, DeepSeek-V2-Lite's, GLM-4.7-Flash's, Mistral
-// Large 3's, PLM's, MiniCPM3's or Mistral Small 4's kind.
+// families turn a spec into one of the kind of Youtu-LLM, DeepSeek-V2-Lite, GLM-4.7-Flash, Mistral Large 3,
+// PLM, MiniCPM3 or Mistral Small 4.
 var families = []func(d dice, s *spec.Spec){
 	func(d dice, s *spec.Spec) {
 		s.Tokenizer = "youtu"
@@ -78,7 +78,7 @@ type dice struct{ *rand.Rand }
 func (d dice) pick(of ...int) int          { return of[d.IntN(len(of))] }
 func (d dice) float(of ...float64) float64 { return of[d.IntN(len(of))] }
 
-// experts leaves at least the last of the layers to experts.
+// experts returns a MoE in which at least the last layer has experts.
 func (d dice) experts(layers int) *spec.MoE {
 	m := &spec.MoE{NRoutedExperts: d.pick(6, 8, 12), NumExpertsPerTok: d.pick(1, 2, 3, 4), NSharedExperts: d.pick(0, 1, 2),
 		MoEIntermediateSize: d.pick(32, 96, 256), FirstKDenseReplace: d.IntN(layers), NormTopKProb: d.pick(0, 1) == 1,

@@ -13,8 +13,8 @@ type File struct {
 	tensors map[string][]float32
 }
 
-// Read decodes the tensors of f that the table of s has. Those that files may have in another form must be in the
-// form of the table.
+// Read decodes the tensors of f that the weight table of s has. A tensor that files may have in another form
+// must be in the form of the table.
 func Read(f *gguf.File, s *spec.Spec) (*File, error) {
 	w := &File{tensors: map[string][]float32{}}
 	for _, row := range weights.Table(s) {

@@ -9,7 +9,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// Hybrid is a random spec most of whose layers have linear attention, of Kimi-Linear's kind or of Ling-3.0's.
+// Hybrid returns a random hybrid spec: most layers have linear attention, in the manner of Kimi-Linear or of
+// Ling-3.0.
 func Hybrid(seed uint64) *spec.Spec {
 	r := rand.New(rand.NewPCG(seed, 4))
 	s := Random(seed)
@@ -34,7 +35,7 @@ func Hybrid(seed uint64) *spec.Spec {
 	return s
 }
 
-// Hybrids are such specs of both kinds.
+// Hybrids returns n such specs, of both kinds.
 func Hybrids(n uint64) (list []*spec.Spec) {
 	for seed := range n {
 		list = append(list, Hybrid(seed))

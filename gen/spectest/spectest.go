@@ -1,5 +1,4 @@
-// Package spectest makes small random specs and weights, with which tests
-// compare what programs compute.
+// Package spectest makes small random specs and weights for tests.
 package spectest
 
 import (
@@ -14,8 +13,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// Random is a small spec that exercises what the seed picks: low-rank queries
-// or not, dense or MoE layers, gating variants, YaRN, temperatures, tied heads.
+// Random returns a small spec in which the seed selects features: low-rank queries or not, dense or MoE
+// layers, kinds of gating, YaRN, temperatures, tied heads.
 func Random(seed uint64) *spec.Spec {
 	r := rand.New(rand.NewPCG(seed, 1))
 	pick := func(n ...int) int { return n[r.IntN(len(n))] }
@@ -40,7 +39,7 @@ func Random(seed uint64) *spec.Spec {
 	s.Tuning = spec.Tuning{MatVec: spec.Shape{RowsPerSimdgroup: 2, Simdgroups: 2}, Attention: spec.Attention{Splits: 4, Tile: 2, Simdgroups: 2}}
 	s.Tuning.MatVec.SplitK = pick(1, 2)
 	s.Tuning.AttendHeads = spec.AttendHeads{From: 17, RowsPerSimdgroup: 8, Simdgroups: 2, SplitK: 2, Tile: 16}
-	if seed%3 == 0 { // prompts keep to latent rows
+	if seed%3 == 0 { // prompts attend to latent rows
 		s.Tuning.AttendHeads.From = plan.MaxWidth
 	}
 	s.Quants = []spec.Quant{{Name: "f32", Stock: "f32"}}
@@ -57,8 +56,8 @@ func randomMoE(r *rand.Rand, pick func(...int) int, layers int) *spec.MoE {
 	return m
 }
 
-// Weights makes the tensors of a spec from their names: norms near 1, biases
-// small, matrices with unit gain.
+// Weights makes random tensors for a spec, which depend only on their names: norms near 1, small biases,
+// matrices with unit gain.
 type Weights struct {
 	Spec  *spec.Spec
 	cache map[string][]float32
@@ -92,7 +91,7 @@ func random(s *spec.Spec, key string, row *weights.Row) []float32 {
 			t[i] = float32(0.1 * r.NormFloat64())
 		case row.Role == weights.LinearA:
 			t[i] = float32(0.2 + r.Float64())
-			if gguf.ArchitectureOf(s.Architecture).LowRankGates { // whose files have the sign
+			if gguf.ArchitectureOf(s.Architecture).LowRankGates { // files of these architectures have A negated
 				t[i] = -t[i]
 			}
 		case row.Vector:
@@ -104,7 +103,7 @@ func random(s *spec.Spec, key string, row *weights.Row) []float32 {
 	return t
 }
 
-// As makes a spec one of a dense architecture.
+// As turns a spec into one of a dense architecture.
 func As(architecture string, s *spec.Spec) *spec.Spec {
 	s.Architecture, s.MoE, s.Rope.Scaling, s.Temperature = architecture, nil, nil, plan.Temperature{}
 	if arch := gguf.ArchitectureOf(architecture); arch.FullQuery {
@@ -116,7 +115,7 @@ func As(architecture string, s *spec.Spec) *spec.Spec {
 	return s
 }
 
-// Varied are random specs of all architectures.
+// Varied returns random specs of all architectures, n of the first.
 func Varied(n uint64) []*spec.Spec {
 	var list []*spec.Spec
 	for seed := range n {

@@ -12,8 +12,8 @@ import (
 // distribution is the mean and standard deviation of a tensor's elements.
 type distribution struct{ mean, std float64 }
 
-// distributionOf keeps activations near unit variance: matrices have unit gain,
-// norms are near 1, and the router's bias moves a choice now and then.
+// distributionOf keeps activations near unit variance: matrices have unit gain, norms are near 1, and the
+// router's bias changes a selection now and then.
 func distributionOf(row *weights.Row) distribution {
 	switch {
 	case row.Role == weights.RouterBias:
@@ -25,12 +25,12 @@ func distributionOf(row *weights.Row) distribution {
 	}
 }
 
-// filler draws blocks of one tensor.
+// filler draws random blocks of one tensor.
 type filler struct {
 	format *quant.Format
 	rng    *rand.ChaCha8
 	set    func(block []byte, sign byte) // quantised formats
-	table  []byte                        // others: tableSize encoded elements
+	table  []byte                        // other formats: tableSize encoded elements
 }
 
 func newFiller(t quant.Type, d distribution, rng *rand.ChaCha8) (*filler, error) {
@@ -51,7 +51,7 @@ func newFiller(t quant.Type, d distribution, rng *rand.ChaCha8) (*filler, error)
 	return f, nil
 }
 
-// fill draws the whole blocks that buf has room for.
+// fill fills buf, a multiple of the block size, with random blocks.
 func (f *filler) fill(buf []byte) {
 	if f.table != nil {
 		f.fillElements(buf)
@@ -65,8 +65,8 @@ func (f *filler) fill(buf []byte) {
 	}
 }
 
-// tableSize is the number of different values of unquantised tensors. It is a
-// power of two that four times 16 random bits can index.
+// tableSize is the number of different values in unquantised tensors. It must be a power of two of at most 16
+// bits, because a random word of 64 bits gives four indices.
 const tableSize = 1 << 12
 
 // normalTable encodes the quantiles of a normal distribution.

@@ -7,7 +7,7 @@ import (
 	"mla/runtime/gguf/hparams"
 )
 
-// hybrid adds what says which layers have linear attention, and its dimensions.
+// hybrid adds the keys that say which layers have linear attention, and its dimensions.
 func (l *metaList) hybrid(s *spec.Spec) {
 	h := s.Hybrid
 	if h == nil {
@@ -15,7 +15,7 @@ func (l *metaList) hybrid(s *spec.Spec) {
 	}
 	counts := make([]int32, s.Model.NumHiddenLayers+s.Model.NumNextNPredictLayers)
 	for layer := range counts {
-		if layer == s.Model.NumHiddenLayers || !h.Linear(layer) { // also the layer that predicts
+		if layer == s.Model.NumHiddenLayers || !h.Linear(layer) { // the multi-token-prediction layer, too, has no linear attention
 			counts[layer] = 1
 		}
 	}
@@ -36,7 +36,7 @@ func (l *metaList) hybrid(s *spec.Spec) {
 	l.limits("swiglu_clamp_shexp", h.SharedLimits)
 }
 
-// limits adds the bounds of activations, if there is one.
+// limits adds the bounds of activations, if there are any.
 func (l *metaList) limits(key string, limits []float64) {
 	if limits == nil {
 		return
@@ -48,8 +48,8 @@ func (l *metaList) limits(key string, limits []float64) {
 	l.own(key, gguf.Float32s(list))
 }
 
-// decayRate is A of linear attention: exp(A_log) is near 1, and the files of architectures without a bounded gate have
-// it with a minus.
+// decayRate is the distribution of A of linear attention: exp(A_log), near 1. The files of architectures
+// without a bounded gate have it negated.
 func decayRate(s *spec.Spec) distribution {
 	if gguf.ArchitectureOf(s.Architecture).BoundedGate {
 		return distribution{1, 0.1}
@@ -57,7 +57,7 @@ func decayRate(s *spec.Spec) distribution {
 	return distribution{-1, 0.1}
 }
 
-// distribute is distributionOf for the weights of a spec.
+// distribute is distributionOf with the weights of linear attention, whose distributions depend on the spec.
 func distribute(s *spec.Spec, row *weights.Row) distribution {
 	switch row.Role {
 	case weights.LinearA:

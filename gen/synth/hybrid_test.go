@@ -11,7 +11,7 @@ import (
 	"mla/runtime/gguf"
 )
 
-// TestHybrids: what is read of a file is in the file that is made of its spec.
+// TestHybrids checks that the synthetic file of a spec has every tensor that the original file has.
 func TestHybrids(t *testing.T) {
 	for _, name := range []string{"bailingmoe3-mini-Q4_K_M", "kimi-linear-mini-Q4_0", "bailingmoe3-mini-Q4_0"} {
 		want := specOf(t, "../../testdata/hybrid/"+name+".gguf")

@@ -9,7 +9,7 @@ import (
 	"mla/runtime/gguf/hparams"
 )
 
-// Values of expert_gating_func.
+// gatingFuncs has the values of expert_gating_func.
 var gatingFuncs = map[string]uint32{"softmax": 1, "sigmoid": 2}
 
 // metaList collects metadata in file order.
@@ -34,7 +34,7 @@ func (l *metaList) float(key string, x float64) {
 	l.own(key, gguf.Float32(float32(x)))
 }
 
-// parameter adds the key of a field, if it has one of its own. Converters write no key that is false.
+// parameter adds the key of a field, if it has a key of its own. Converters do not write false booleans.
 func (l *metaList) parameter(p *hparams.Parameter) {
 	if p.Key == "" {
 		return
@@ -79,8 +79,8 @@ func metadata(s *spec.Spec, q spec.Quant) ([]gguf.KV, error) {
 	return l.list, nil
 }
 
-// model adds the dimensions. Legacy files describe expanded heads, others the
-// latent cache and, apart, the heads.
+// model adds the dimensions. Legacy files describe expanded heads; other files describe the latent cache, and
+// have separate keys for the heads.
 func (l *metaList) model(s *spec.Spec, q *spec.Quant) {
 	m := &s.Model
 	key := m.QKNopeHeadDim + m.QKRopeHeadDim
@@ -99,7 +99,7 @@ func (l *metaList) model(s *spec.Spec, q *spec.Quant) {
 		l.count("attention.value_length", m.VHeadDim)
 		return
 	}
-	if s.Hybrid == nil { // else it is an array
+	if s.Hybrid == nil { // hybrid writes an array instead
 		l.count("attention.head_count_kv", 1)
 	}
 	l.count("attention.key_length", m.KVLoraRank+m.QKRopeHeadDim)

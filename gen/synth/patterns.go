@@ -7,17 +7,17 @@ import (
 	"mla/runtime/quant"
 )
 
-// pattern says how a random block of a quantised format gets its scale: all its
-// bytes are random, then the fields below are set. A factor is relative to the
-// standard deviation of the elements. The halves of a block share a random
-// sign, so that the asymmetric ranges of formats leave no bias.
+// pattern says how a random block of a quantised format gets its scale. All bytes of the block are random at
+// first, then the fields below are set. A factor is relative to the standard deviation of the elements. All
+// halves of a block get the same random sign, so that the mean is 0 although the ranges of formats are
+// asymmetric.
 type pattern struct {
 	halves   []half
 	exponent int // 1 + offset of a power-of-two scale; 0: none
-	// factor of the exponent's scale
+	// factor for the scale of the exponent
 	exponentFactor float64
 	patches        []patch
-	// more are patches that depend on the standard deviation of the elements.
+	// more returns patches that depend on the standard deviation of the elements.
 	more func(std float64) []patch
 }
 
@@ -29,10 +29,10 @@ type half struct {
 type patch struct {
 	offset int
 	bytes  []byte
-	keep   byte // bits of the random bytes that stay; those of bytes are 0
+	keep   byte // bits of the random bytes that stay; bytes must have 0 there
 }
 
-// Standard deviations of the random quants of a block.
+// Standard deviations of the random numbers of a block, before scaling.
 var (
 	std2 = uniformStd(4)
 
@@ -42,8 +42,8 @@ var (
 	std8  = uniformStd(256)
 	stdNL = 67.44 // of the 16 values of IQ4_NL
 	stdMX = 5.85  // of the 16 values of MXFP4
-	// Root mean squares: of -4 to 3 and -1 to 2, whose means are not 0, of -1, 0 and 1, and of the odd numbers up to 31
-	// and up to 15, which scales of 4 and 3 random bits stand for.
+	// Root mean squares: of the integers -4 to 3 (rmsThree) and -1 to 2, whose mean is not 0; of -1, 0 and 1;
+	// and of the odd numbers up to 31 and up to 15, which are the scales made of 4 and 3 random bits.
 	rmsThree   = math.Sqrt(44.0 / 8)
 	rmsTwo     = math.Sqrt(6.0 / 4)
 	rmsTernary = math.Sqrt(2.0 / 3)
@@ -54,7 +54,7 @@ var (
 // uniformStd is the standard deviation of n equally likely consecutive integers.
 func uniformStd(n int) float64 { return math.Sqrt(float64(n*n-1) / 12) }
 
-// subScale is the scale that sub-blocks of super-blocks get: a middling one.
+// subScale is the scale of all sub-blocks of a super-block.
 const subScale = 8
 
 // kScales is the 12 bytes of Q4_K and Q5_K in which all eight scales are
@@ -93,8 +93,8 @@ var patterns = map[quant.Type]pattern{
 	quant.Q2_0:    {halves: []half{{0, 1 / rmsTwo}}},
 }
 
-// rmsOf is the root mean square of the values in the code book of a format, and of a shift of a
-// random sign, whose square is shift.
+// rmsOf returns the root mean square of the values in the code book of a format, plus a shift of random sign
+// whose square is shift.
 func rmsOf(t quant.Type, shift float64) float64 {
 	f, _ := quant.Lookup(t)
 	var sum float64
@@ -107,7 +107,7 @@ func rmsOf(t quant.Type, shift float64) float64 {
 	return math.Sqrt(sum/float64(f.Book.Group*len(f.Book.Values())) + shift)
 }
 
-// scaleIQ1_M sets the bits of d but for its sign in the upper nibbles of four words.
+// scaleIQ1_M sets d, except its sign bit, in the upper nibbles of four words.
 func scaleIQ1_M(std float64) (patches []patch) {
 	d := quant.FloatToHalf(float32(std / (rmsOdd3 * rmsOf(quant.IQ1_M, 1.0/64))))
 	for k := range 4 {
@@ -120,7 +120,7 @@ func scaleIQ1_M(std float64) (patches []patch) {
 	return patches
 }
 
-// scalesNVFP4 sets all scales to the number nearest to what they should be.
+// scalesNVFP4 sets all scales to the representable number nearest to the right one.
 func scalesNVFP4(std float64) []patch {
 	f, _ := quant.Lookup(quant.NVFP4)
 	block, elements := make([]byte, f.BlockBytes), make([]float32, f.BlockElems)
@@ -139,7 +139,7 @@ func repeat(b byte, n int) []byte {
 	return list
 }
 
-// setter returns a function that gives a block of random bytes its fields.
+// setter returns a function that sets the fields in a block of random bytes.
 func (p *pattern) setter(std float64) func(block []byte, sign byte) {
 	var scales []uint16
 	patches := p.patches

@@ -7,11 +7,11 @@ import (
 	"mla/runtime/gguf"
 )
 
-// ends are the control tokens after the others, as MiniCPM3 has them.
+// ends are the last control tokens of the vocabulary, as in MiniCPM3.
 var ends = []string{"<|im_start|>", "<|im_end|>"}
 
-// sentencePiece adds a vocabulary of n tokens: the special ones, all bytes, printable
-// characters, and words of made-up syllables whose scores fall with their length.
+// sentencePiece adds a vocabulary of n tokens: special tokens, all bytes, printable characters, and words of
+// made-up syllables. Later tokens have lower scores.
 func (l *metaList) sentencePiece(n int) error {
 	v := &vocabulary{}
 	v.add("<unk>", tokenUnknown)

@@ -1,7 +1,6 @@
-// Package synth writes GGUF files of a model's real shapes and stock type
-// mixes with random weights, so that a bundle can be run, measured and tested
-// without a download. The weights are drawn so that activations stay in range;
-// the text that such a model makes means nothing.
+// Package synth writes GGUF files with a model's real shapes and types, but random weights, so that a bundle
+// can be run, measured and tested without a download. The distribution of the weights keeps activations in
+// range. The text that such a model generates is meaningless.
 package synth
 
 import (
@@ -22,10 +21,10 @@ import (
 	"mla/runtime/quant"
 )
 
-// Write streams a file to path. profile names the types: a profile of the spec,
-// or a stock one as spec.ParseQuant reads it ("q4_0", "q4_k_m legacy_kv_b").
-// The same spec, profile and seed give the same bytes. The file appears under
-// its name when it is complete; where ctx is done before, none is left.
+// Write writes a file to path. profile names the quant types: a profile of the spec, or a stock profile as
+// spec.ParseQuant reads it ("q4_0", "q4_k_m legacy_kv_b"). The same spec, profile and seed give the same
+// bytes. The file appears at path only when it is complete. If ctx ends before, Write returns its error and
+// leaves no file.
 func Write(ctx context.Context, s *spec.Spec, profile, path string, seed uint64) error {
 	q, err := findProfile(s, profile)
 	if err != nil {
@@ -84,8 +83,8 @@ type tensor struct {
 	of   distribution
 }
 
-// list returns the tensors in file order: those outside the layers, then layer
-// by layer, as converters write them.
+// list returns the tensors in the order in which converters write them: those outside the layers, then layer
+// by layer.
 func list(s *spec.Spec, q spec.Quant) ([]tensor, error) {
 	rows, types, err := quantmix.Stored(s, q)
 	if err != nil {
@@ -109,8 +108,8 @@ func list(s *spec.Spec, q spec.Quant) ([]tensor, error) {
 	return append(all, own...), err
 }
 
-// nextN returns the tensors of the layer that predicts, but for those that are the model's. Its embedding has the type
-// of its head.
+// nextN returns the tensors that only the multi-token-prediction layer has. Its embedding has the type of its
+// head.
 func nextN(s *spec.Spec, q spec.Quant) (all []tensor, err error) {
 	q.Types = q.NextN
 	rows, types, err := quantmix.Stored(s, q)
@@ -146,7 +145,8 @@ func newTensor(s *spec.Spec, row weights.Row, name string, t quant.Type) tensor 
 	return tensor{row, gguf.TensorInfo{Name: name, Type: t, Dims: dims}, distribute(s, &row)}
 }
 
-// withScales puts a tensor of scales after each weight whose type has scales: files have them beside the weights.
+// withScales adds a tensor of scales after each weight whose type has them, because files store scales as
+// separate tensors.
 func withScales(list []tensor) (all []tensor) {
 	const mean = 1.0 / 4
 	for _, t := range list {
@@ -164,14 +164,14 @@ func withScales(list []tensor) (all []tensor) {
 	return all
 }
 
-// between are the roles with a dimension of 1 between columns and rows: llama.cpp takes no others.
+// between are the roles with a dimension of 1 between columns and rows, which llama.cpp requires.
 var between = map[string]bool{weights.LinearQConv: true, weights.LinearKConv: true, weights.LinearVConv: true}
 
-// threeDimensional are the roles with a third dimension even if it is 1.
+// threeDimensional are the roles that have a third dimension even if it is 1.
 var threeDimensional = map[string]bool{weights.KB: true, weights.VB: true,
 	weights.ExpertsGate: true, weights.ExpertsUp: true, weights.ExpertsDown: true}
 
-// write sends the tensor's data. It depends on the seed and the name only.
+// write writes the tensor's data, which depend only on the seed and the name.
 func (t *tensor) write(out io.Writer, seed uint64) error {
 	h := fnv.New64a()
 	h.Write([]byte(t.info.Name))
@@ -197,5 +197,5 @@ func (t *tensor) write(out io.Writer, seed uint64) error {
 	return nil
 }
 
-// chunkBytes is how much is drawn at a time: small enough for the caches.
+// chunkBytes is how many bytes are drawn at a time, few enough for CPU caches.
 const chunkBytes = 1 << 18

@@ -7,7 +7,7 @@ import (
 	"mla/runtime/gguf"
 )
 
-// Token types of tokenizer.ggml.token_type.
+// Values of tokenizer.ggml.token_type.
 const (
 	tokenNormal  = 1
 	tokenUnknown = 2
@@ -16,15 +16,14 @@ const (
 	tokenByte    = 6
 )
 
-// special describes the control tokens of a tokenizer. They take consecutive
-// ids from first on.
+// special has the control tokens of a tokenizer. They have consecutive ids, from first on.
 type special struct {
-	vocab, first int // of the real model; other vocabularies, and first 0, have them at the end
+	vocab, first int // vocab is the size of the real vocabulary. In vocabularies of other sizes, and if first is 0, the tokens are at the end.
 	tokens       []string
 	keys         []tokenKey
 }
 
-// tokenKey is a metadata key that names a token by its id.
+// tokenKey is a metadata key whose value is the id of a token.
 type tokenKey struct{ key, token string }
 
 var specials = map[string]special{
@@ -57,12 +56,12 @@ var specials = map[string]special{
 		[]tokenKey{{"bos_token_id", "<|endoftext|>"}, {"eos_token_id", "<|im_end|>"}}},
 }
 
-// addsBOS says which tokenizers put the first token before every prompt. Those
-// of GLM and Qwen leave it to the chat template.
+// addsBOS has the tokenizers that put BOS before every prompt. With those of GLM and Qwen the chat template
+// does it.
 var addsBOS = map[string]bool{"deepseek-llm": true, "deepseek-v3": true, "gigachat": true, "kanana2": true, "kimi-k2": true, "tekken": true, "youtu": true}
 
-// chatTemplates are short templates (Jinja) with the turns and marks of the
-// real ones. That of Youtu-LLM is not known: its format is a stand-in.
+// chatTemplates are short Jinja templates with the turns and marks of the real ones. The template of
+// Youtu-LLM is unknown; this one is invented.
 var chatTemplates = map[string]string{
 	"youtu": "{{ bos_token }}{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}{% if add_generation_prompt %}assistant:{% endif %}",
 	"deepseek-v2": "{{ bos_token }}{% for m in messages %}{% if m.role == 'user' %}User: {{ m.content }}\n\n" +
@@ -73,8 +72,9 @@ var chatTemplates = map[string]string{
 		"{% if add_generation_prompt %}<|assistant|>{% if enable_thinking is defined and not enable_thinking %}</think>{% else %}<think>{% endif %}{% endif %}",
 }
 
-// tokenizer adds a vocabulary of vocab_size tokens: all bytes, words of made-up
-// syllables that byte-pair merges lead to, and the control tokens.
+// tokenizer adds a vocabulary of vocab_size tokens: all bytes, words of made-up syllables that byte-pair
+// merges produce, and the control tokens. It fails for an unknown tokenizer, or a vocab_size that is too
+// small.
 func (l *metaList) tokenizer(s *spec.Spec) error {
 	if s.Tokenizer == spec.SentencePiece {
 		return l.sentencePiece(s.Model.VocabSize)
@@ -125,12 +125,11 @@ func (v *vocabulary) add(token string, kind int32) {
 	v.types = append(v.types, kind)
 }
 
-// space is how byte-level vocabularies write a space.
+// space is the character for a space in byte-level vocabularies.
 const space = "Ġ"
 
-// newVocabulary makes n >= 256 normal tokens. After the bytes come syllables,
-// each merged from two letters, and then words, each merged from a space or a
-// shorter word and a syllable.
+// newVocabulary makes n >= 256 normal tokens: first all bytes, then syllables, each merged from two letters,
+// and then words, each merged from a space or a shorter word and a syllable.
 func newVocabulary(n int) *vocabulary {
 	v := &vocabulary{}
 	for b := range 256 {
@@ -166,8 +165,8 @@ func newVocabulary(n int) *vocabulary {
 	return v
 }
 
-// byteRune is the printable character that stands for a byte in byte-level
-// vocabularies: itself if Latin-1 prints it, else one from U+0100 on.
+// byteRune returns the character that stands for a byte in byte-level vocabularies: the byte's Latin-1
+// character if it is printable, else one from U+0100 on.
 func byteRune(b byte) rune {
 	next := rune(0x100)
 	for c := rune(0); c < 256; c++ {

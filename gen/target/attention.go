@@ -5,15 +5,16 @@ import (
 	"mla/runtime/quant"
 )
 
-// Attention is how attention is cut along the KV axis.
+// Attention is how attention is split along the KV axis: the number of splits, the cache rows of a tile, and
+// the simdgroups of a threadgroup.
 type Attention struct {
 	Splits, Tile, Simdgroups int
-	// PerCore is how many splits one row has for each core of the GPU at hand, up to Splits; 0: Splits,
-	// whatever the GPU. Tunings that say how many splits there are mean just that number.
+	// PerCore is the number of splits of one row for each core of the GPU that runs the model, up to Splits;
+	// 0: always Splits. A tuning that gives Splits clears it.
 	PerCore int
 }
 
-// Over is a, and general in what a leaves out.
+// Over returns a with zeros replaced by the values of general.
 func (a Attention) Over(general Attention) Attention {
 	if a.Splits == 0 {
 		a.PerCore = general.PerCore
@@ -24,7 +25,7 @@ func (a Attention) Over(general Attention) Attention {
 	return a
 }
 
-// attentions are the cuts where a tuning says nothing: a threadgroup for each core.
+// attentions are the defaults for tunings: about one threadgroup for each core.
 var attentions = table[Attention]{
 	{"", Attention{Splits: 132, Tile: 16, Simdgroups: 8}, Source{Estimated, "", "2026-11-26", "as of class nvidia"}},
 	{plan.ClassApple, Attention{Splits: 160, Tile: 16, Simdgroups: 11, PerCore: 3}, Source{Estimated, "Apple GPUs", "2026-11-28",
@@ -35,13 +36,13 @@ var attentions = table[Attention]{
 		"contexts beyond 32,768 tokens have a tile more to each of 128 splits: Youtu-LLM at 697 tok/s with 132, at 691 with 128"}},
 }
 
-// Attention is the cut of attention where a tuning says nothing.
+// Attention returns the default for tunings.
 func (t Target) Attention() Attention { return attentions.of(t.class).is }
 
-// spread is how the splits of several rows are cut.
+// spread is how the splits of several rows are chosen.
 type spread struct {
-	rows   int // cache rows that a split has at least for each row that attends
-	fourth int // numbers of splits above it are multiples of it: a combine goes over that many at a time
+	rows   int // least number of cache rows of a split, for each row that attends
+	fourth int // larger numbers of splits are multiples of this one, because a combine takes that many at a time
 }
 
 var spreads = table[spread]{
@@ -50,8 +51,8 @@ var spreads = table[spread]{
 			"With twice as many splits 16 sessions of Youtu-LLM ran at 10,736 tok/s instead of 11,562, of DeepSeek-V2-Lite at 4,838 instead of 4,979"}},
 }
 
-// LeastRows is how many cache rows a split has at least where a number of rows attend side by side, in
-// whole tiles; 0: a tile. Fewer cache rows for more threadgroups would find no core free.
+// LeastRows returns the least number of cache rows of a split when width rows attend in parallel, in whole
+// tiles; 0: one tile. Shorter splits would only make threadgroups that wait for a free core.
 func (t Target) LeastRows(width, tile int) int {
 	least := spreads.of(t.class).is.rows * width
 	if width <= 1 || least <= tile {
@@ -60,9 +61,9 @@ func (t Target) LeastRows(width, tile int) int {
 	return roundUp(least, tile)
 }
 
-// MostSplits is how many splits each of a number of rows has: in all they have as many threadgroups
-// as a row alone, for which a large GPU has a core each and room for no more. Those of splits that
-// a context does not have yet end at once, but each takes its turn.
+// MostSplits returns the largest number of splits of each of width rows. All rows have about as many
+// threadgroups in all as a single row has, which is one for each core of a large GPU. Threadgroups of splits
+// that a short context does not fill end at once, but each still has to be scheduled.
 func (t Target) MostSplits(width, splits int) int {
 	fourth := spreads.of(t.class).is.fourth
 	n := splits / max(1, width)
@@ -72,7 +73,8 @@ func (t Target) MostSplits(width, splits int) int {
 	return max(1, n)
 }
 
-// PlainAttention is what the plain form of attention takes; see templates/msl/lib/attend.metal.
+// PlainAttention is what the plain form of attention takes of a threadgroup and its threads; see
+// templates/msl/lib/attend.metal.
 type PlainAttention struct {
 	Width            int // columns of a cache row
 	HeadLanes        int // lanes of a simdgroup that hold different heads, a power of two
@@ -82,13 +84,13 @@ type PlainAttention struct {
 	Sums             int // sums that one thread holds
 	Tile             int // cache rows in threadgroup memory
 
-	// Floats of threadgroup memory, in this order: the tile, the simdgroups'
-	// shares of the scores, the softmax weights, (m, l) per head, and the
-	// factor per head by which earlier sums shrink.
+	// Floats of threadgroup memory, in this order: the tile, the simdgroups' shares of the scores, the
+	// softmax weights, (m, l) per head, and for each head the factor by which earlier sums are rescaled.
 	TileFloats, ShareFloats, WeightFloats, MLFloats, ShrinkFloats int
 }
 
-// PlainAttentionOf is that of a number of heads of lat and pe columns with a tile of a number of rows.
+// PlainAttentionOf returns what the plain form takes for heads with lat + pe columns, when a tile has tile
+// cache rows.
 func PlainAttentionOf(heads, lat, pe, simdgroups, tile int) PlainAttention {
 	a := PlainAttention{Width: lat + pe, HeadLanes: 1, ColumnsPerThread: ceil(lat, simdgroups*SimdWidth), Tile: tile}
 	for a.HeadLanes < min(heads, SimdWidth) {
@@ -102,19 +104,18 @@ func PlainAttentionOf(heads, lat, pe, simdgroups, tile int) PlainAttention {
 	return a
 }
 
-// Floats is its threadgroup memory, in floats.
+// Floats returns the threadgroup memory in floats.
 func (a *PlainAttention) Floats() int {
 	return a.TileFloats + a.ShareFloats + a.WeightFloats + a.MLFloats + a.ShrinkFloats
 }
 
-// fits says whether a threadgroup and its threads have room for it.
+// fits reports whether registers and threadgroup memory suffice.
 func (a *PlainAttention) fits() bool {
 	return a.Queries <= MaxRegisters && a.Sums <= MaxRegisters && 4*a.Floats() <= ThreadgroupBytes
 }
 
-// AttentionSimdgroups is the number of simdgroups that attention over a number of heads takes unless
-// a tuning says otherwise: the default, or of many heads the least multiple of it by a power of
-// two with which a tile of one row fits. Where none fits it is the default.
+// AttentionSimdgroups returns the default number of simdgroups of attention for a number of heads:
+// attentions' number, doubled until a tile of one row fits. If none fits, it returns attentions' number.
 func (t Target) AttentionSimdgroups(heads, lat, pe int) int {
 	start := t.Attention().Simdgroups
 	for n := start; n <= MaxSimdgroups; n *= 2 {
@@ -125,30 +126,30 @@ func (t Target) AttentionSimdgroups(heads, lat, pe int) int {
 	return start
 }
 
-// CombineFloats is the threadgroup memory of a combine of splits: their factors, and the sums of all
-// teams of threads but one.
+// CombineFloats returns the threadgroup memory, in floats, of a combine of splits: the splits' factors, and
+// the sums of all teams of threads but one.
 func CombineFloats(dim, splits, teams int) int { return roundUp(splits, SimdWidth) + (teams-1)*dim }
 
-// GatingFloats is the threadgroup memory of the choice of experts: the staged input, a number of
-// each simdgroup, two scores of each expert, what is chosen and how it counts, one score of each
-// group.
+// GatingFloats returns the threadgroup memory, in floats, of expert selection: the staged input, one number
+// for each simdgroup, two scores for each expert, number and weight of each selected expert, and one score
+// for each group.
 func GatingFloats(inputs, experts, chosen, groups int) int {
 	return min(inputs, MaxStage) + MaxSimdgroups + 2*experts + 2*chosen + groups
 }
 
-// Budget is what attention may take on a kernel class of devices.
+// Budget is what attention may take of the devices of a kernel class.
 type Budget struct {
-	Devices   string // the class that bundles are for; "": any
+	Devices   string // class of devices of the bundle; "": any
 	Class     string // a kernel class; "": devices of any class without a budget of its own
-	Registers int    // of 32 bits that a thread holds; see msl.Registers
+	Registers int    // 32-bit registers that a thread may hold; see msl.Registers
 	Scaled    int    // the same for the matrix form on a cache of Q8_0
 	Plain     int    // the same for the plain form; 0: Registers
 	Threads   int    // in a threadgroup
-	Turns     bool   // a threadgroup goes over its split several times, with some of the heads at a time, where all are too many
+	Turns     bool   // if not all heads fit, a threadgroup goes over its split several times, with some of the heads each time
 	From      Source
 }
 
-// Budgets is the table of kernel classes; of bundles of a class the one of kernel class "" comes first.
+// Budgets is the table of budgets. Among the bundles of one class the kernel class "" comes first.
 var Budgets = []Budget{
 	{"", "", 128, 160, 0, MaxThreads, false, Source{Estimated, "Apple GPUs of family Apple9 and later, NVIDIA GPUs", "2026-11-22",
 		"a bound that keeps tiles small: the former take registers from a memory that threads share as they need them, the latter have up to 255. " +
@@ -162,7 +163,7 @@ var Budgets = []Budget{
 	{plan.ClassNVIDIA, "", 128, 160, 0, MaxThreads, false, Source{Estimated, "NVIDIA GPUs", "2026-11-22", "as for any device"}},
 }
 
-// Budget is the budget of a kernel class in bundles of the class.
+// Budget returns the budget of a kernel class for bundles of the class.
 func (t Target) Budget(class string) *Budget {
 	list := t.Budgets()
 	for _, b := range list {
@@ -173,7 +174,7 @@ func (t Target) Budget(class string) *Budget {
 	return list[0]
 }
 
-// Budgets are those of the kernel classes that bundles of the class have kernels for.
+// Budgets returns the budgets of the kernel classes that bundles of the class have kernels for.
 func (t Target) Budgets() (list []*Budget) {
 	for _, class := range []string{t.class, ""} {
 		for i := range Budgets {
@@ -188,7 +189,7 @@ func (t Target) Budgets() (list []*Budget) {
 	return list
 }
 
-// Matrix is how many registers the matrix form may hold on a type of cache.
+// Matrix returns how many registers the matrix form may hold with a cache of the type.
 func (b *Budget) Matrix(cache quant.Type) int {
 	if cache == quant.Q8_0 {
 		return b.Scaled

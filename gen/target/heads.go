@@ -6,9 +6,9 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// AttendHeads is how attention over expanded heads is shared out; see plan.AttendHeads.
+// AttendHeads is the shape of attention over expanded heads; see plan.AttendHeads.
 type AttendHeads struct {
-	// From is the fewest rows of a sequence that expands heads; 0: what its heads' sizes say.
+	// From is the smallest width of a sequence that expands heads; 0: the sizes of the heads decide.
 	From             int
 	RowsPerSimdgroup int // queries
 	Simdgroups       int
@@ -16,7 +16,7 @@ type AttendHeads struct {
 	Tile             int // cache rows at most
 }
 
-// Over is a, and general in what a leaves out.
+// Over returns a with zeros replaced by the values of general.
 func (a AttendHeads) Over(general AttendHeads) AttendHeads {
 	OrElse(&a.From, general.From)
 	OrElse(&a.RowsPerSimdgroup, general.RowsPerSimdgroup)
@@ -26,10 +26,10 @@ func (a AttendHeads) Over(general AttendHeads) AttendHeads {
 	return a
 }
 
-// HeadBlock is how many columns the blocks of attention's matrices have.
+// HeadBlock is the number of rows and columns of the simdgroup matrices of attention.
 const HeadBlock = verify.Block
 
-// maxShares bounds how many threadgroups share the pages of a head's columns.
+// maxShares bounds how many threadgroups share the pages of the same columns of a head.
 const maxShares = 256
 
 var attendHeads = table[AttendHeads]{
@@ -40,11 +40,11 @@ var attendHeads = table[AttendHeads]{
 			"llama.cpp's attention loads one, for 8 queries to a threadgroup, from the same memory"}},
 }
 
-// AttendHeads is how attention over expanded heads is shared out where a tuning says nothing.
+// AttendHeads returns the default for tunings.
 func (t Target) AttendHeads() AttendHeads { return attendHeads.of(t.class).is }
 
-// crossover is from how many rows on expanded heads beat latent ones, by the columns of a latent
-// row, and of a head's keys and values, without the rotated ones.
+// crossover is the number of rows from which attention over expanded heads beats attention over latent rows,
+// for the columns of a latent row and of a head's keys and values, without the rotated ones.
 type crossover struct{ lat, nope, v, rows int }
 
 var crossovers = table[[]crossover]{
@@ -54,10 +54,12 @@ var crossovers = table[[]crossover]{
 	}, Source{Measured, h200, "2026-11-22", "trial kernels on tensor cores, at any depth of the cache; the quotient that stands for other sizes is 171 for 155, 398 for 330"}},
 }
 
-// Expands says whether a sequence of a given number of rows attends to expanded heads. Making them costs
-// (nope + v) · lat products for a head and cache row, once for all rows; then a query saves
-// 2 lat + pe - (nope + pe + v) products with each. So the depth of the cache does not matter,
-// and the quotient is what a crossover was measured at, or near it.
+// Expands reports whether a sequence of width rows attends to expanded heads.
+//
+// Expanding costs (nope + v) · lat products for each head and cache row, once for all rows of the sequence.
+// Then each query saves 2 lat + pe - (nope + pe + v) products with that head and cache row. Both grow alike
+// with the depth of the cache, so their quotient decides. crossovers has what was measured, which is near the
+// quotient; for other sizes the quotient itself counts.
 func (t Target) Expands(width int, m *hparams.Dims, a *AttendHeads) bool {
 	if width <= plan.MaxBatch || (m.KVLoraRank|m.QKRopeHeadDim|m.QKNopeHeadDim|m.VHeadDim)%HeadBlock != 0 || t.HeadsTile(m, a) == 0 {
 		return false
@@ -75,15 +77,15 @@ func (t Target) Expands(width int, m *hparams.Dims, a *AttendHeads) bool {
 	return saved > 0 && width*saved >= heads*m.KVLoraRank
 }
 
-// tight says of a class that its lanes know which scores are theirs and place columns so that banks
-// do not clash: what they have no use for may be left out of threadgroup memory.
+// tight says that a class specifies which lane holds which element of a simdgroup matrix. Then kernels need
+// no copies of scores, and no padding against bank conflicts, in threadgroup memory.
 var tight = table[bool]{
 	{"", false, Source{Estimated, "Apple GPUs", "2026-11-24", "which lane has which element of a simdgroup matrix is not specified"}},
 	{plan.ClassNVIDIA, true, Source{DataSheet, "NVIDIA H100 and H200", "2026-11-24", "PTX specifies the elements of mma fragments"}},
 }
 
-// HeadsTile is how many cache rows of halves attention over heads takes at a time: as many as
-// the tuning allows and threadgroup memory has room for; 0: none. See AttendHeadsBytes.
+// HeadsTile returns how many cache rows of halves attention over heads takes at a time: the largest number
+// that the tuning allows and threadgroup memory can hold; 0 if none fits. See AttendHeadsBytes.
 func (t Target) HeadsTile(m *hparams.Dims, a *AttendHeads) int {
 	for tile := min(a.Tile, a.SplitK*SimdWidth); tile >= 2*HeadBlock && tile >= HeadBlock*a.SplitK; tile /= 2 {
 		if t.Parts() {
@@ -102,11 +104,11 @@ func (t Target) HeadsTile(m *hparams.Dims, a *AttendHeads) int {
 	return 0
 }
 
-// AttendHeadsBytes is the threadgroup memory of attention over heads, of halves or of floats,
-// whichever is more: rows of keys, columns of values, and for each simdgroup a block of its
-// scores. Floats are kept as two halves each, of half as many rows. Memory that is not roomy has rows of
-// halves without padding, and scores in the place of keys; tiles of floats are half as long then.
-// In the end results pass through the same memory. See templates/msl/lib/attend_heads.metal.
+// AttendHeadsBytes returns the threadgroup memory, in bytes, of attention over heads: rows of keys, columns
+// of values, and for each simdgroup a block of scores. It is the larger need of caches of halves and of
+// floats. A float is kept as two halves, in tiles of half as many rows. If the memory is not roomy, rows of
+// halves have no padding, scores overwrite keys, and tiles of floats are halved again. At the end the results
+// pass through the same memory. See templates/msl/lib/attend_heads.metal.
 func AttendHeadsBytes(keys, values, tile, simdgroups, splitK, blocks int, roomy bool) int {
 	most := 4 * simdgroups * (8*36 + 64 + 16*blocks)
 	for terms := 1; terms <= 2; terms++ {
@@ -127,21 +129,21 @@ func AttendHeadsBytes(keys, values, tile, simdgroups, splitK, blocks int, roomy 
 	return most
 }
 
-// HeadPartsBytes is the same where only scores pass through threadgroup memory: rows of them for those simdgroups that
-// share queries, or the results of each that are stored at a time, and what results shrink by. See
-// templates/msl/lib/attend_parts.metal.
+// HeadPartsBytes is AttendHeadsBytes for the form in which only scores pass through threadgroup memory: the
+// scores of the simdgroups that share queries, or the results that each stores at a time, and the factors by
+// which results are rescaled. See templates/msl/lib/attend_parts.metal.
 func HeadPartsBytes(tile, simdgroups, splitK, blocks int) int {
 	const stored = HeadBlock * (2*HeadBlock + 4)
 	return 4 * simdgroups / splitK * (max(HeadBlock*blocks*(tile+4), splitK*stored) + blocks*HeadBlock*HeadBlock + splitK)
 }
 
-// expandWaves is how many threadgroups that make heads there may be for each core.
+// expandWaves is the largest number of threadgroups for each core that expand heads.
 var expandWaves = table[int]{
 	{"", 9, Source{Measured, h200, "2026-11-22", "seven to nine for each core, which holds three: the last ones leave little of it idle"}},
 }
 
-// ExpandShares is how many threadgroups share the pages of a head's columns. Keys, which take two
-// pages at a time, have half as many as values.
+// ExpandShares returns how many threadgroups share the pages of the same columns of a head. Keys, which take
+// two pages at a time, have half as many as values.
 func (t Target) ExpandShares(m *hparams.Dims, keys bool) int {
 	groups := m.NumAttentionHeads * (ceil(m.QKNopeHeadDim, plan.ExpandKeys) + 2*ceil(m.VHeadDim, plan.ExpandValues))
 	shares := 1

@@ -1,9 +1,9 @@
 package target
 
-// Macs are the sizes of memory that Macs with Apple Silicon have, in GiB.
+// Macs lists the memory sizes of Macs with Apple Silicon, in GiB.
 var Macs = []int{8, 16, 18, 24, 32, 36, 48, 64, 96, 128, 192, 256, 512}
 
-// Working says how much of a Mac's memory its GPU may have.
+// Working is the share of a Mac's memory that its GPU may use, for sizes up to UpTo.
 type Working struct {
 	UpTo  int // GiB of memory
 	Share float64
@@ -15,11 +15,11 @@ var workings = []Working{
 	{512, 3.0 / 4, Source{Reported, "Macs with 64 GB and more", "2026-11-28", "recommendedMaxWorkingSetSize of three quarters"}},
 }
 
-// Bytes that iogpu.wired_limit_mb should leave to the system.
+// systemBytes is the memory that a raised iogpu.wired_limit_mb should leave to the system.
 const systemBytes = 4 << 30
 
-// LeastMac is the least memory, in GiB, of a Mac whose GPU may have a given number of bytes, and of one on which
-// a higher limit lets it; 0: there is none.
+// LeastMac returns the smallest memory size of a Mac, in GiB, whose GPU may use a number of bytes: with the
+// default limit, and with a raised one. 0: no Mac is large enough.
 func LeastMac(bytes int64) (asItIs, withLimit int) {
 	for i := len(Macs) - 1; i >= 0; i-- {
 		size := int64(Macs[i]) << 30
@@ -36,7 +36,7 @@ func LeastMac(bytes int64) (asItIs, withLimit int) {
 	return asItIs, withLimit
 }
 
-// working is the share for a size.
+// working returns the share of memory that the GPU may use, for a size in GiB.
 func working(gib int) float64 {
 	for _, w := range workings {
 		if gib <= w.UpTo {

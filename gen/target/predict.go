@@ -2,26 +2,26 @@ package target
 
 import "mla/runtime/device/chips"
 
-// Share is the part of the data-sheet bandwidth that decoding is assumed to reach, launches not
-// counted.
+// Share is a range of the fraction of a data-sheet rate that kernels are assumed to reach, without the cost
+// of launches.
 type Share struct {
 	Low, High float64
 	From      Source
 }
 
-// Reach is the part of a chip's operations per second that products of matrices and attention over
-// many rows are assumed to reach.
+// Reach is the fraction of a chip's operations per second that products of matrices, and attention over many
+// rows, are assumed to reach.
 var Reach = Share{0.40, 0.70, Source{Reported, "Apple GPUs", "2026-11-28", "llama.cpp's prompts of 7B models at Q4_0 reach 0.60 (M2 Ultra) to 0.72 (M4 Max) of 2 x 128 lanes x cores x clock; 0.40 is an estimate for kernels that nobody has tuned there"}}
 
-// Tier is a size of chips. The larger, the smaller the share of its bandwidth that engines reach;
-// models with experts reach less than dense ones.
+// Tier is a group of chips of similar size. Larger chips reach a smaller fraction of their bandwidth. Models
+// with experts reach less than dense ones.
 type Tier struct {
 	Name       string
 	Dense, MoE Share
 }
 
-// The shares are other engines': llama.cpp's are from public reports of 7B models at Q4_0 and of
-// models with some 3B active parameters, of whole tokens.
+// The shares are those of other engines. llama.cpp's come from public reports of whole tokens per second, of
+// 7B models at Q4_0 and of models with some 3B active parameters.
 var (
 	proTier = Tier{
 		Name:  "Pro and smaller",
@@ -40,15 +40,15 @@ var (
 	}
 )
 
-// Predicted is a chip that speeds are predicted of: its bandwidth and the cost of a dependent
-// dispatch are in the table of package chips, which the Metal runtime takes, too.
+// Predicted is a chip whose speed is predicted. Its bandwidth, and the cost of a dependent dispatch, are in
+// package chips, which the Metal runtime uses, too.
 type Predicted struct {
 	Name string
-	Chip string // of package chips
+	Chip string // name in package chips
 	Tier *Tier
 }
 
-// Predictions are these chips. No shares were reported of the smallest: they are counted as Pro.
+// Predictions lists the chips. Nobody has reported shares of the smallest, so they count as Pro.
 var Predictions = []Predicted{
 	{"M2, M3", "M3", &proTier},
 	{"M3 Pro", "M3 Pro", &proTier},
@@ -60,5 +60,5 @@ var Predictions = []Predicted{
 	{"M3 Ultra", "M3 Ultra", &ultraTier},
 }
 
-// Rates are the rates of the chip.
+// Rates returns the rates of the chip.
 func (p *Predicted) Rates() chips.Chip { return chips.Named(p.Chip) }

@@ -7,15 +7,15 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// A product multiplies weights by the inputs of many rows, Tokens at a time, in simdgroup matrices:
-// templates/msl/lib/product.metal. A simdgroup makes 32 rows of results, or 16; simdgroups that share rows
-// take every SplitK-th step of 128 columns. The tile of inputs of all of them is what a threadgroup's
-// memory has room for.
+// A product multiplies weights by the inputs of many rows in simdgroup matrices
+// (templates/msl/lib/product.metal). A tile has the inputs of Tokens rows in threadgroup memory. A simdgroup
+// makes 32 or 16 rows of results. If SplitK simdgroups share rows, each takes every SplitK-th step of 128
+// columns.
 
-// product is how products are made.
+// product is the form of products.
 type product struct {
-	tile  int  // inputs that a tile holds at most
-	parts bool // a tile has a part of a step, and floats are multiplied as they are
+	tile  int  // largest number of inputs in a tile
+	parts bool // a tile has only a part of a step of columns, and floats are multiplied as floats
 }
 
 var products = table[product]{
@@ -26,13 +26,14 @@ var products = table[product]{
 			"M1 and M2 Max: 9.75 kB are 30 % faster than 16.25 kB, 30 kB 21 % slower (lattice#268). FFMA32 and FFMA16 have one rate up to family Apple9 (metal-benchmarks): a float in three products of halves would take three times as long"}},
 }
 
-// largestTile is how many inputs tiles hold where a threadgroup's memory alone counts.
+// largestTile is the number of inputs in a tile if only threadgroup memory limits it.
 const largestTile = verify.TileInputs
 
-// Parts says whether tiles of products have a part of a step of columns, and floats are multiplied as they are.
+// Parts reports whether a tile of a product has only a part of a step of columns, and floats are multiplied
+// as floats.
 func (t Target) Parts() bool { return products.of(t.class).is.parts }
 
-// ProductTokens is how many of a sequence's rows a threadgroup takes at a time.
+// ProductTokens returns how many of width rows a threadgroup takes at a time.
 func (t Target) ProductTokens(width int) int {
 	tokens := 8
 	for tokens < width && tokens < products.of(t.class).is.tile {
@@ -41,12 +42,12 @@ func (t Target) ProductTokens(width int) int {
 	return tokens
 }
 
-// experts is how products of experts are cut.
+// experts is the form of products of experts.
 type experts struct {
-	shares     int // threadgroups at most that share what selects an expert
-	persistent int // threadgroups that go over what a batch has selected, times the cores if perCore; 0: each tile of weights has one
+	shares     int // largest number of threadgroups that share the rows of one expert
+	persistent int // number of persistent threadgroups for a batch, times the cores if perCore; 0: one threadgroup for each tile of weights
 	perCore    bool
-	Shape      // of those
+	Shape      // of the persistent threadgroups
 }
 
 var expertTables = table[experts]{
@@ -66,10 +67,10 @@ const expertFigures = "tiles of 16 of 16 rows and 64 experts left the matrix uni
 	"512 rows that all selected the same four of GLM's experts: eight tiles one after the other 370 µs, shared by four 153 µs. " +
 	"Sixteen sessions with 16 rows of one matrix to a simdgroup: DeepSeek-V2-Lite 3,577 tok/s instead of 3,715, GLM-4.7-Flash 2,819 instead of 2,900"
 
-// ExpertTokens is the same as ProductTokens for products of experts, each of which is selected by
-// some of the rows: the tile holds twice as many as select it on average. Of a tile that is less
-// full most products are of copies. Where half to four fifths of a full tile is the average, a
-// tile with an eighth more holds what most experts have.
+// ExpertTokens is ProductTokens for products of experts. perRow of count experts are selected by each of
+// width rows. The tile holds twice as many rows as select an expert on average, because products with the
+// unused rest of a tile are wasted. If the average is half to four fifths of a full tile, the tile holds an
+// eighth more than the average, which suffices for most experts.
 func (t Target) ExpertTokens(width, perRow, count int) int {
 	mean, tile := ceil(width*perRow, count), products.of(t.class).is.tile
 	if mean >= tile/2 && mean <= tile*13/16 {
@@ -78,22 +79,22 @@ func (t Target) ExpertTokens(width, perRow, count int) int {
 	return t.ProductTokens(min(width, ceil(2*width*perRow, count)))
 }
 
-// ExpertShares is how many threadgroups share what selects an expert, for the same rows of its weights. A
-// prompt's rows do not select all experts alike, and all wait for the one with the most tiles.
-// More than a few would find nothing to do.
+// ExpertShares returns how many threadgroups share the rows that select one expert, for the same rows of its
+// weights. The rows of a prompt do not select all experts equally often, and the dispatch ends with the
+// expert that has most tiles. More than a few threadgroups would find nothing to do.
 func (t Target) ExpertShares(width, perRow, count int) int {
 	return max(1, min(expertTables.of(t.class).is.shares, width/(4*t.ExpertTokens(width, perRow, count))))
 }
 
-// ExpertsShape is the shape for those experts that the rows of a batch have selected: all simdgroups of a
-// persistent threadgroup share 32 rows, of one matrix or 16 of each of two.
+// ExpertsShape returns the shape of persistent threadgroups: all simdgroups share 32 rows of one matrix, or
+// 16 of each of two.
 func (t Target) ExpertsShape() Shape { return expertTables.of(t.class).is.Shape }
 
-// PersistentExperts says whether threadgroups are persistent that go over what a batch has selected.
+// PersistentExperts reports whether the experts of a batch run in persistent threadgroups.
 func (t Target) PersistentExperts() bool { return expertTables.of(t.class).is.persistent > 0 }
 
-// ExpertsThreadgroups is how many persistent threadgroups go over what experts a batch has
-// selected, where there are at most that many tiles for them.
+// ExpertsThreadgroups returns the number of persistent threadgroups for the experts of a batch, when they
+// have at most tiles tiles.
 func (t Target) ExpertsThreadgroups(tiles int) int {
 	e := expertTables.of(t.class).is
 	if e.perCore {
@@ -102,18 +103,18 @@ func (t Target) ExpertsThreadgroups(tiles int) int {
 	return min(e.persistent, tiles)
 }
 
-// WhyExperts says why ExpertsShape gives its shape.
+// WhyExperts gives the reason for ExpertsShape's result.
 func (t Target) WhyExperts() string {
 	return "as many threadgroups as run at a time share the tiles of those experts that were selected; " + expertTables.of(t.class).from.String()
 }
 
-// ProductSize is what the products of a kernel have in all.
+// ProductSize is the size of all products of a kernel.
 type ProductSize struct {
-	Rows, Cols int  // of the weights: results, and inputs of each
-	Pairs      bool // two rows give one result, as those of SwiGLU
+	Rows, Cols int  // of the weights: results in all, and inputs of each
+	Pairs      bool // two rows give one result, as in SwiGLU
 }
 
-// wide is the shape of a prompt's products that have at most that many threadgroups for each core.
+// wide is the shape of a prompt's products with at most perCore threadgroups for each core.
 type wide struct {
 	perCore int // 0: any number
 	Shape
@@ -121,15 +122,15 @@ type wide struct {
 
 var wides = table[[]wide]{
 	{"", []wide{
-		{1, Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}}, // two simdgroups share rows
-		{2, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 2}}, // twice as many do not leave half of them idle in the end
+		{1, Shape{RowsPerSimdgroup: 32, Simdgroups: 8, SplitK: 2}}, // pairs of simdgroups share rows
+		{2, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 2}}, // with twice as many threadgroups fewer cores are idle at the end
 		{0, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}},
 	}, Source{Measured, h200, "2026-11-22", "docs/performance.md"}},
 	{plan.ClassApple, []wide{{0, Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}}}, Source{Reported, "Apple GPUs", "2026-11-28",
 		"tiles of half as many inputs leave no core idle, and simdgroups that share rows would need tiles of their own; 128 threads were better than 512 (Metal.jl#832)"}},
 }
 
-// ProductShape is the shape of the threadgroups of a kernel of products for a given number of rows.
+// ProductShape returns the shape of the threadgroups of a kernel of products for width rows.
 func (t Target) ProductShape(width int, size ProductSize) Shape {
 	tile := products.of(t.class).is.tile
 	if tokens := t.ProductTokens(width); tokens < tile {
@@ -145,7 +146,7 @@ func (t Target) ProductShape(width int, size ProductSize) Shape {
 	return list[len(list)-1].Shape
 }
 
-// WhyProduct says why ProductShape gives its shape.
+// WhyProduct gives the reason for ProductShape's result.
 func (t Target) WhyProduct(width, rows, cols int) string {
 	from := &wides.of(t.class).from
 	tile := products.of(t.class).is.tile
@@ -155,19 +156,18 @@ func (t Target) WhyProduct(width, rows, cols int) string {
 	return fmt.Sprintf("%d results for tiles of %d rows: as many threadgroups as keep %d cores busy to the end; %s", rows, tile, t.Cores(), from)
 }
 
-// narrow is another shape of a batch's products than the general one where all of this holds;
-// 0 is any number.
+// narrow is the shape of a batch's products that meet all conditions of the row. A zero is no condition.
 type narrow struct {
-	splitK, tokens int  // of the general shape, and of the tile
-	minCols        int  // inputs
-	above, upTo    int  // results: more than above times 16 for each core, at most upTo times that
-	noHead         bool // no more results than a head has at least
-	single         bool // a result is of one row
-	Shape               // what it is then
+	splitK, tokens int  // what the general shape and the tile have
+	minCols        int  // least number of inputs
+	above, upTo    int  // number of results: more than above, at most upTo times 16 for each core
+	noHead         bool // at most headRows results, so not a head
+	single         bool // not of pairs of rows
+	Shape               // the shape
 	from           Source
 }
 
-// headRows is more results than any product but a head has.
+// headRows is the largest number of results of a product that is not a head.
 const headRows = 1 << 15
 
 var (
@@ -175,10 +175,10 @@ var (
 	sharedByFour  = Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 4}
 )
 
-// narrows are these, the first counts. The threadgroups of class nvidia, whose memory is larger,
-// are better off with eight simdgroups, so that a core has enough of them to hide what each waits
-// for. Products of 16 blocks of 32 rows, of which each core has at most one, need four; those of
-// two matrices make only 16 rows of each.
+// narrows lists the exceptions from the general shape; the first row that holds counts. With the larger
+// threadgroup memory of class nvidia, eight simdgroups are better, because a core then has enough of them to
+// hide latency. Four are better for products for 16 inputs that have 32 rows for at most one threadgroup per
+// core; products of two matrices make only 16 rows of each.
 var narrows = table[[]narrow]{
 	{"", nil, Source{Estimated, "", "2026-11-24", "four simdgroups, as threadgroup memory of 32 KiB has room for"}},
 	{plan.ClassApple, []narrow{
@@ -203,16 +203,16 @@ var narrows = table[[]narrow]{
 var fewRegisters = Source{Estimated, "Apple GPUs", "2026-11-28",
 	"with 32 rows of the larger formats a thread would need more than the 128 registers that it has: docs/lab/registers.tsv"}
 
-// holds says whether a row is for a product whose general shape is s.
+// holds reports whether the row is for a product whose general shape is s.
 func (n *narrow) holds(s Shape, tokens, cores int, size ProductSize) bool {
-	wave := 16 * cores // rows: a block of 16 for each core
+	wave := 16 * cores // results: a block of 16 for each core
 	return (n.splitK == 0 || s.SplitK == n.splitK) && (n.tokens == 0 || tokens == n.tokens) && size.Cols >= n.minCols &&
 		(n.above == 0 || size.Rows > n.above*wave) && (n.upTo == 0 || size.Rows <= n.upTo*wave) &&
 		(!n.noHead || size.Rows <= headRows) && (!n.single || !size.Pairs)
 }
 
-// narrowShape is for batches, where the weights' way from memory counts: simdgroups that share rows take
-// steps of their own, and make half as many rows where there are few.
+// narrowShape returns the shape for batches, which are limited by the bandwidth for weights. Simdgroups that
+// share rows take different steps. If there are few results, each makes half as many.
 func (t Target) narrowShape(tokens int, size ProductSize) Shape {
 	s := Shape{RowsPerSimdgroup: 32, Simdgroups: 4, SplitK: 1}
 	for s.SplitK < s.Simdgroups && 2*s.SplitK*tokens <= largestTile && 256*s.SplitK <= size.Cols {

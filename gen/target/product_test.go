@@ -6,8 +6,9 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestExpertTiles: twice the average of a batch, an eighth more than it where that is half of a tile or more,
-// and never more than the tile; and how many share what a prompt's rows selected.
+// TestExpertTiles checks the tile of experts: twice the average rows of an expert in a batch, an eighth more
+// than the average if that is at least half of a tile, and never more than the tile. It also checks how many
+// threadgroups share the rows of a prompt.
 func TestExpertTiles(t *testing.T) {
 	for _, c := range []struct{ width, perRow, experts, tokens, shares int }{
 		{16, 4, 64, 8, 1},

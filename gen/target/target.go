@@ -1,10 +1,10 @@
-// Package target has what the compiler knows of devices: cores, memory, registers, and from how
-// many rows on which form of a kernel is the quicker one. All of it is tables. A row of a table
-// says for which class of devices it is, and carries its [Source]: where the value is from, of
-// which device, and since when. [For] gives the facts of a class.
+// Package target has the compiler's facts about devices: cores, memory, registers, and the number of rows
+// from which one form of a kernel is faster than another. All facts are in tables. A row of a table is for
+// one class of devices. It has a [Source]: where the value comes from, for which device, and the date. [For]
+// returns the facts about a class.
 //
-// No other package of the compiler names a device or who makes it, but for the printer of that
-// maker's language. So a new class is new rows here.
+// No other package of the compiler names a device or its maker, except the printer of the maker's language.
+// So a new class needs only new rows here.
 package target
 
 import (
@@ -14,7 +14,7 @@ import (
 	"mla/runtime/plan/verify"
 )
 
-// What every device has for which kernels are written: see the table limits for the sources.
+// Limits that all devices have in common. The table limits has their sources.
 const (
 	SimdWidth     = verify.SimdWidth  // threads of a simdgroup
 	MaxThreads    = verify.MaxThreads // of a threadgroup
@@ -23,36 +23,36 @@ const (
 	ThreadgroupBytes = 32768
 )
 
-// What kernels allow themselves on every device.
+// Limits that kernels keep to on all devices.
 const (
 	// MaxRegisters bounds the floats of one array that a thread keeps in registers.
 	MaxRegisters = 256
-	// MaxStage is how many normalised inputs a threadgroup holds at a time, in floats. It is a
-	// multiple of every block size. Longer inputs pass in several stages.
+	// MaxStage is the largest number of normalised inputs that a threadgroup holds at a time, in floats. It
+	// is a multiple of every block size. Longer inputs are staged in several steps.
 	MaxStage = 4096
 )
 
-// PTXClass is the class of devices that run PTX, never the Metal source, which devices of MetalClass run.
+// PTXClass is the class of devices that run PTX; MetalClass the class of devices that run Metal source.
 const (
 	PTXClass   = plan.ClassNVIDIA
 	MetalClass = plan.ClassApple
 )
 
-// Untried is what texts say of a prediction.
+// Untried is the phrase that texts add to a prediction.
 const Untried = "not measured on Apple hardware"
 
-// Kind says how sure a value is.
+// Kind says how reliable a value is.
 type Kind string
 
 // The kinds.
 const (
-	DataSheet Kind = "data sheet" // the maker says so
-	Measured  Kind = "measured"   // this project has measured it
-	Reported  Kind = "reported"   // others have measured it
-	Estimated Kind = "estimated"  // nobody has measured it
+	DataSheet Kind = "data sheet" // specified by the maker
+	Measured  Kind = "measured"   // by this project
+	Reported  Kind = "reported"   // measured by others
+	Estimated Kind = "estimated"  // measured by nobody
 )
 
-// Source says where a row of a table is from.
+// Source says where a row of a table comes from.
 type Source struct {
 	Kind  Kind
 	On    string // the devices; "": any
@@ -60,7 +60,7 @@ type Source struct {
 	Found string // the figures, or the reason
 }
 
-// String says it in short, for those who ask why a kernel is shaped as it is.
+// String returns kind, devices and date, for messages that explain a kernel's shape.
 func (s *Source) String() string {
 	if s.On == "" {
 		return fmt.Sprintf("%s, %s", s.Kind, s.Date)
@@ -68,17 +68,17 @@ func (s *Source) String() string {
 	return fmt.Sprintf("%s on %s, %s", s.Kind, s.On, s.Date)
 }
 
-// row is what devices of a class have.
+// row is a value for the devices of a class.
 type row[T any] struct {
 	class string // "": devices of any class without a row of its own
 	is    T
 	from  Source
 }
 
-// table has a row of class "", and at most one for each other class.
+// table must have a row of class "", and has at most one row for each other class.
 type table[T any] []row[T]
 
-// of is the row of a class.
+// of returns the row of a class, or the row of class "" if it has none.
 func (t table[T]) of(class string) *row[T] {
 	general := 0
 	for i := range t {
@@ -92,13 +92,13 @@ func (t table[T]) of(class string) *row[T] {
 	return &t[general]
 }
 
-// Target is the facts about a class of devices.
+// Target has the facts about a class of devices.
 type Target struct{ class string }
 
-// For is the facts about a class, one of plan.Classes; "": about any device.
+// For returns the facts about a class, one of plan.Classes; "" for any device.
 func For(class string) Target { return Target{class} }
 
-// h200 and h100 are where the project has measured.
+// h100 and h200 are the devices on which the project has measured.
 const (
 	h100 = "an NVIDIA H100"
 	h200 = "an NVIDIA H200"

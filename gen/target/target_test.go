@@ -43,8 +43,8 @@ func collect(all map[string]Source, path string, v reflect.Value) {
 	}
 }
 
-// TestSources: every row says how sure it is, since when, and why; what was measured or read says
-// of which device.
+// TestSources checks that every row states its certainty, date and reason, and that measured or published
+// numbers name a device.
 func TestSources(t *testing.T) {
 	all := sources()
 	if len(all) < 40 {
@@ -122,7 +122,8 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
-// TestAttentionSimdgroups: many heads take more simdgroups; what never fits takes the default.
+// TestAttentionSimdgroups checks that many heads take more simdgroups, and that a shape that never fits falls
+// back to the default.
 func TestAttentionSimdgroups(t *testing.T) {
 	for heads, want := range map[int]int{16: 8, 128: 16, 4096: 8} {
 		if got := For("").AttentionSimdgroups(heads, 512, 64); got != want {

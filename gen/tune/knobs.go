@@ -11,8 +11,8 @@ import (
 	"mla/gen/spec"
 )
 
-// What is proposed. A simdgroup makes an even number of rows: rotary pairs must not
-// straddle two.
+// The proposed values. A simdgroup makes an even number of rows, because a rotary pair must belong to one
+// simdgroup.
 var (
 	rows       = []int{2, 4, 8}
 	simdgroups = []int{2, 4, 8, 16}
@@ -22,8 +22,9 @@ var (
 	attenders  = []int{4, 8, 16}
 )
 
-// Knobs lists the choices that s leaves: one per mat-vec kernel, and how attention
-// is cut. names picks some of them; none picks all. s has one quant profile.
+// Knobs lists what can be tuned in s: the shape of each mat-vec kernel, and the split of attention. names
+// selects some of them; without names it returns all. It fails for a name that does not exist. s must have
+// one quant profile.
 func Knobs(s *spec.Spec, names []string) ([]Knob, error) {
 	all, err := starts(s)
 	if err != nil {
@@ -55,7 +56,7 @@ func knobNames(knobs []Knob) []string {
 	return names
 }
 
-// starts are all knobs with all values that may be legal.
+// starts returns all knobs with all proposed values, whether they compile or not.
 func starts(s *spec.Spec) ([]Knob, error) {
 	p, err := gen.Program(s, 1, pass.Options{})
 	if err != nil {
@@ -85,7 +86,7 @@ func starts(s *spec.Spec) ([]Knob, error) {
 	return append(shapes, cut), nil
 }
 
-// add appends name unless it is there.
+// add appends name unless names has it.
 func add(names []string, name string) []string {
 	if slices.Contains(names, name) {
 		return names
@@ -107,8 +108,8 @@ func shapeValues(start spec.Shape) []Value {
 	return values
 }
 
-// unrolled adds to shapes those with more and with less of a row under way, which
-// compile as well: that takes no memory and leaves all else as it is.
+// unrolled adds to each shape the shapes with other numbers of blocks in flight. These compile if the shape
+// does: unrolling takes no threadgroup memory, and changes nothing else.
 func unrolled(values []Value) []Value {
 	all := slices.Clone(values)
 	for _, v := range values {
@@ -136,8 +137,8 @@ func attentionValues(start spec.Attention) []Value {
 	return values
 }
 
-// Within leaves the values that a search reaches in a number of rounds: those at most that many
-// neighbours away from the first.
+// Within removes the values that a search cannot reach in a number of rounds, starting from the first value
+// and moving to a neighbour in each round.
 func Within(knobs []Knob, rounds int) []Knob {
 	near := slices.Clone(knobs)
 	for i := range near {
@@ -156,12 +157,13 @@ func Within(knobs []Knob, rounds int) []Knob {
 	return near
 }
 
-// Cover lists choices in which every value of every knob occurs, in the first one all
-// first values, and knobs that change a stage together never both others. With them go all kernels that a
-// search can ask for, but for those of two such knobs that both won.
+// Cover lists choices in which every value of every knob occurs. In the first choice all knobs have their
+// first values. In each other choice, of all knobs that change a common stage at most one differs from its
+// first value. So the choices contain every kernel that a search measures, except combinations of two such
+// knobs that both won.
 func Cover(knobs []Knob) [][]int {
 	all := [][]int{make([]int, len(knobs))}
-	next := make([]int, len(knobs)) // the last value of each that was covered
+	next := make([]int, len(knobs)) // index of the last value of each knob that was covered
 	for {
 		var moved []int
 		choice := make([]int, len(knobs))
@@ -179,16 +181,15 @@ func Cover(knobs []Knob) [][]int {
 	}
 }
 
-// overlaps says whether a knob changes a stage that one of others does.
+// overlaps reports whether a knob changes a stage that one of the others changes.
 func overlaps(knobs []Knob, others []int, knob int) bool {
 	return slices.ContainsFunc(others, func(o int) bool {
 		return slices.ContainsFunc(knobs[o].Stages, func(stage string) bool { return slices.Contains(knobs[knob].Stages, stage) })
 	})
 }
 
-// legal leaves the values that compile. Kernels know nothing of each other's shapes
-// (see Trial), so values of many knobs are tried at once; only where that fails, one
-// by one.
+// legal removes the values that do not compile. The shapes of kernels do not depend on each other (see
+// Trial), so it compiles values of many knobs at once, and one by one only if that fails.
 func legal(s *spec.Spec, knobs []Knob) {
 	good := make([][]Value, len(knobs))
 	for i, k := range knobs {
@@ -207,7 +208,7 @@ func legal(s *spec.Spec, knobs []Knob) {
 	}
 }
 
-// compiles says whether one knob can have a value, the others being at their first.
+// compiles reports whether s compiles with a value of one knob and the first values of the others.
 func compiles(s *spec.Spec, knobs []Knob, knob, value int) bool {
 	choice := make([]int, len(knobs))
 	choice[knob] = value
@@ -215,9 +216,9 @@ func compiles(s *spec.Spec, knobs []Knob, knob, value int) bool {
 	return err == nil
 }
 
-// Short is s with as few layers as have all its kernels, so that a model of the same
-// matrices is quickly made, loaded and measured. If that is no model (some families
-// are told by the number of their layers), or has other kernels, it is s itself.
+// Short returns s with as few layers as have all its kernels, so that a model with the same matrices is
+// quickly made, loaded and measured. It returns s itself if the short model does not compile (some families
+// are recognised by their number of layers) or has other kernels.
 func Short(s *spec.Spec) *spec.Spec {
 	short, dense := *s, s.Model.NumHiddenLayers
 	if s.MoE != nil {
@@ -239,11 +240,11 @@ func Short(s *spec.Spec) *spec.Spec {
 	return &short
 }
 
-// shortLayers is how many layers of a kind a short model has: the first, the last,
-// and one between them.
+// shortLayers is the number of layers of each kind in a short model: the first, the last, and one between
+// them.
 const shortLayers = 3
 
-// distinct are the names of a program's kernels, each once, in order of their names.
+// distinct returns the names of a program's kernels, sorted, each once.
 func distinct(p *ir.Program) []string {
 	names := kernelNames(p)
 	slices.Sort(names)

@@ -55,8 +55,8 @@ func TestKnobs(t *testing.T) {
 	}
 }
 
-// TestPieces: a kernel's source is the same whatever the shapes of the others are,
-// so what was compiled for one choice serves all.
+// TestPieces checks that a kernel's source does not depend on the shapes of other kernels, so that a compiled
+// kernel can be used in every choice.
 func TestPieces(t *testing.T) {
 	s := one(t, "glm47tiny", "q4_0")
 	knobs, err := Knobs(s, nil)

@@ -91,8 +91,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestShort: the large models have all their kernels in a few layers; the names that
-// tuning knows are the same.
+// TestShort checks that shortened large models have all kernels of the complete ones, with the same names for
+// tuning.
 func TestShort(t *testing.T) {
 	for name, layers := range map[string]int{"youtu2b": 3, "deepseekv2lite": 4, "glm47flash": 4, "yoututiny": 3} {
 		s := one(t, name, "q4_0")

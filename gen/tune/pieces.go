@@ -9,12 +9,12 @@ import (
 	"mla/runtime/quant"
 )
 
-// pieceHeader is the first line of a piece's source: the same for all specs, as what
-// a compiler makes of a piece is kept by the hash of its source.
+// pieceHeader is the first line of a piece's source. It is the same for all specs, because compiled pieces
+// are cached by the hash of their source.
 const pieceHeader = "// One kernel, to be measured by mlagen tune. DO NOT EDIT."
 
-// Pieces cuts a bundle into bundles of one kernel each, with a source of its own and
-// only the variants that have a cache of type kv. The sampler is left out.
+// Pieces splits a bundle into bundles of one kernel each, with sources of their own. They have only the
+// variants for a cache of type kv. The sampler is left out.
 func Pieces(b *plan.Bundle, kv quant.Type) ([]*plan.Bundle, error) {
 	var pieces []*plan.Bundle
 	for i := range b.Kernels {
@@ -34,7 +34,7 @@ func Pieces(b *plan.Bundle, kv quant.Type) ([]*plan.Bundle, error) {
 	return pieces, nil
 }
 
-// withCache are the variants of a kernel for a cache of type kv.
+// withCache returns the variants of a kernel for a cache of type kv.
 func withCache(k *plan.Kernel, kv quant.Type) []plan.Variant {
 	var variants []plan.Variant
 	slots := k.TypedSlots()

@@ -7,38 +7,38 @@ import (
 	"slices"
 )
 
-// A Measurer times stages with one value of each knob, by index. It returns by name
-// how long a stage takes, in seconds, at least for the stages of the knobs.
+// Measurer times stages with one value of each knob, given by index. Measure returns the time of each stage
+// in seconds, by name, at least for the stages of the knobs.
 type Measurer interface {
 	Measure(choice []int) (map[string]float64, error)
 }
 
 // Options say how to search.
 type Options struct {
-	Beam    int     // how many of a knob's best values have their neighbours tried
-	Least   float64 // the gain that counts, as a fraction of the time before
+	Beam    int     // number of a knob's best values whose neighbours are tried
+	Least   float64 // least gain that counts, as a fraction of the time before
 	Repeats int     // measurements of each side of a comparison, at least 2
-	// Stop says that no more values are to be tried; nil: all are.
+	// Stop reports whether to stop trying values; nil: never.
 	Stop func() bool
-	// Log is told what is going on; nil: nobody is.
+	// Log gets messages about the progress; may be nil.
 	Log func(format string, args ...any)
 }
 
-// sigmas is how many standard errors a gain must exceed to be more than noise.
+// sigmas is the number of standard errors that a gain must exceed.
 const sigmas = 3
 
-// Choice is what the search found for a knob.
+// Choice is the result of the search for one knob.
 type Choice struct {
 	Knob     *Knob
 	From, To Value
-	// Times of the knob's stages in seconds, measured in turn after the search; To is
-	// From, and both are 0, where nothing better was found.
+	// Times of the knob's stages in seconds, measured alternately after the search. If nothing better was
+	// found, both are 0 and To equals From.
 	Before, After float64
-	// Tried is how many values were measured.
+	// Tried is the number of values that were measured.
 	Tried int
 }
 
-// Gain is how much of the time before is saved.
+// Gain returns the fraction of the time before that is saved.
 func (c *Choice) Gain() float64 {
 	if c.Before == 0 {
 		return 0
@@ -46,11 +46,10 @@ func (c *Choice) Gain() float64 {
 	return 1 - c.After/c.Before
 }
 
-// Search looks for the quickest value of every knob. It starts from their first
-// values and goes on from the best few to their neighbours, until no neighbour is
-// better by more than the noise. Each stage is timed by itself: so knobs that change
-// different stages are tried together. In the end the best values and the first ones
-// are measured in turn, and only those are kept that win again.
+// Search looks for the fastest value of every knob. It starts from the first values, and moves from the best
+// few to their neighbours, until no neighbour is better by more than the noise. Each stage is timed
+// separately, so knobs that change different stages are tried at the same time. At the end the best values
+// and the first ones are measured alternately, and only values that win again are kept.
 func Search(knobs []Knob, m Measurer, o Options) ([]Choice, error) {
 	s := &search{Measurer: m, Options: o, knobs: knobs, tracks: make([]track, len(knobs))}
 	if err := s.start(); err != nil {
@@ -68,15 +67,15 @@ type search struct {
 	tracks []track
 }
 
-// track is what is known of one knob's values.
+// track has the measurements of one knob's values.
 type track struct {
-	cost    map[int]float64 // infinite where a value cannot be measured
+	cost    map[int]float64 // in seconds by index of the value; infinite if it cannot be measured
 	noise   float64         // standard deviation of one measurement, relative
 	pending []int
 	done    bool
 }
 
-// best is the indices of a track's values, the quickest first.
+// best returns the indices of the measured values, the fastest first.
 func (t *track) best() []int {
 	var list []int
 	for i := range t.cost {
@@ -92,7 +91,7 @@ func (s *search) logf(format string, args ...any) {
 	}
 }
 
-// cost is the time of a knob's stages.
+// cost returns the sum of the times of a knob's stages.
 func (k *Knob) cost(times map[string]float64) (sum float64, err error) {
 	for _, stage := range k.Stages {
 		t, ok := times[stage]
@@ -104,8 +103,8 @@ func (k *Knob) cost(times map[string]float64) (sum float64, err error) {
 	return sum, nil
 }
 
-// start measures the first values often enough to know the noise. A device that has
-// been idle is slow at first: the very first measurement does not count.
+// start measures the first values several times, to know the noise. A device that was idle is slow at first,
+// so the first measurement is dropped.
 func (s *search) start() error {
 	first := make([]int, len(s.knobs))
 	if _, err := s.Measure(first); err != nil {
@@ -141,8 +140,8 @@ func (s *search) once(choice []int, samples [][]float64) error {
 	return nil
 }
 
-// round tries the neighbours of the best values of all knobs. It is false when there
-// is nothing left to try.
+// round tries the neighbours of the best values of all knobs. It returns false when there is nothing left to
+// try.
 func (s *search) round() bool {
 	for i := range s.tracks {
 		s.tracks[i].pending = s.neighbours(i)
@@ -173,10 +172,10 @@ func (s *search) round() bool {
 	return more && (s.Stop == nil || !s.Stop())
 }
 
-// threshold is the least gain of one measurement that counts.
+// threshold returns the least gain of a single measurement that counts.
 func (t *track) threshold(least float64) float64 { return max(least, sigmas*t.noise) }
 
-// neighbours are a knob's values beside its best ones that were not measured.
+// neighbours returns the indices of a knob's unmeasured values that are neighbours of its best values.
 func (s *search) neighbours(knob int) []int {
 	t, values := &s.tracks[knob], s.knobs[knob].Values
 	if t.done {
@@ -194,8 +193,8 @@ func (s *search) neighbours(knob int) []int {
 	return list
 }
 
-// try measures the next value of each of some knobs, all at once. If that fails,
-// each alone: a GPU may refuse a kernel that compiles.
+// try measures the next value of each of some knobs at once, or if that fails one by one, because a GPU may
+// refuse a kernel that compiles.
 func (s *search) try(moved []int) {
 	choice := make([]int, len(s.knobs))
 	for _, i := range moved {
@@ -225,8 +224,8 @@ func (s *search) try(moved []int) {
 	}
 }
 
-// confirm measures the best values against the first ones, in turn. Knobs that
-// change a stage together come one after the other, each on top of what was kept.
+// confirm measures the best values against the first ones, alternately. Knobs that change a common stage are
+// compared one after the other, each on top of what was kept before.
 func (s *search) confirm() ([]Choice, error) {
 	found := make([]Choice, len(s.knobs))
 	kept, waiting := make([]int, len(s.knobs)), []int{}
@@ -254,8 +253,8 @@ func (s *search) confirm() ([]Choice, error) {
 	return found, nil
 }
 
-// compare measures the best values of a batch of knobs against what is kept, and
-// keeps those that win by more than the noise. If that fails, each knob is alone.
+// compare measures the best values of a batch of knobs against the kept values, and keeps those that win by
+// more than the noise. If a measurement fails, it compares each knob alone.
 func (s *search) compare(kept, batch []int, found []Choice) error {
 	next := slices.Clone(kept)
 	for _, i := range batch {
@@ -293,8 +292,8 @@ func (s *search) compare(kept, batch []int, found []Choice) error {
 	return nil
 }
 
-// wins says whether the second of two samples is less by as much as counts, and by
-// more than its standard error allows for.
+// wins reports whether the mean of after is less than that of before, by at least the gain that counts and by
+// more than the standard error allows. It also returns both means.
 func (s *search) wins(before, after []float64) (was, is float64, ok bool) {
 	was, sdWas := meanSD(before)
 	is, sdIs := meanSD(after)
@@ -303,7 +302,7 @@ func (s *search) wins(before, after []float64) (was, is float64, ok bool) {
 	return was, is, gain > s.Least*was && gain > sigmas*noise
 }
 
-// meanSD is the mean and the sample standard deviation.
+// meanSD returns the mean and the sample standard deviation.
 func meanSD(x []float64) (mean, sd float64) {
 	for _, v := range x {
 		mean += v / float64(len(x))

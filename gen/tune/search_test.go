@@ -197,7 +197,7 @@ type measurer func([]int) (map[string]float64, error)
 
 func (m measurer) Measure(choice []int) (map[string]float64, error) { return m(choice) }
 
-// TestSearchStop: a spent budget still leads to a comparison of what was found.
+// TestSearchStop checks that the best values found so far are still compared when the budget is spent.
 func TestSearchStop(t *testing.T) {
 	knobs := []Knob{grid("a")}
 	m := newModel(knobs, 0.5, 0, spec.Shape{RowsPerSimdgroup: 8, Simdgroups: 4, SplitK: 4, Unroll: 4})

@@ -1,12 +1,10 @@
-// Package tune chooses the constants of kernels by measurement, ahead of time: how
-// many rows a simdgroup makes, how many simdgroups a threadgroup has, how many of them
-// share a row and how much of it is under way at a time, kernel by kernel, and how
-// attention is cut.
+// Package tune chooses the constants of kernels by measurement, at compile time. For each kernel these are
+// the rows of a simdgroup, the simdgroups of a threadgroup, how many of them share a row, and how many blocks
+// are in flight; and for attention its split.
 //
-// [Knobs] proposes the values that compile, [Search] looks for the quickest with a
-// [Measurer], and spec.Retune writes them into a tuning file. The package measures and
-// compiles nothing itself for a GPU: [Pieces] cuts a bundle into kernels, so that
-// whoever does compiles each of them once.
+// [Knobs] proposes values that compile, [Search] finds the fastest with a [Measurer], and spec.Retune writes
+// them into a tuning file. The package itself does not run a GPU. [Pieces] splits a bundle into kernels, so
+// that a Measurer compiles each kernel only once.
 package tune
 
 import (
@@ -22,20 +20,19 @@ import (
 	"mla/runtime/plan"
 )
 
-// Attention is the name of the knob that cuts attention.
+// Attention is the name of the knob for the split of attention.
 const Attention = "attention"
 
-// Knob is one choice.
+// Knob is one thing to tune.
 type Knob struct {
 	Name string // of a kernel, or Attention
-	// Stages are the names of the stages whose time it changes, see StageName.
+	// Stages are the names of the stages whose times depend on it, see StageName.
 	Stages []string
-	// Values are what it can be, and all of them compile; the first is what the spec
-	// says now.
+	// Values are its possible values. The first is the present one.
 	Values []Value
 }
 
-// Value is the shape of a kernel or, for Attention, how attention is cut.
+// Value is the shape of a kernel or, for Attention, the split of attention.
 type Value struct {
 	Shape     spec.Shape
 	Attention spec.Attention
@@ -48,7 +45,7 @@ func (v Value) String() string {
 	return fmt.Sprintf("rows %d, simdgroups %d, split_k %d, unroll %d", v.Shape.RowsPerSimdgroup, v.Shape.Simdgroups, v.Shape.SplitK, v.Shape.Unroll)
 }
 
-// numbers are a value's constants, in the order of String.
+// numbers returns a value's constants, in the order of String.
 func (v Value) numbers() []int {
 	if a := v.Attention; a != (spec.Attention{}) {
 		return []int{a.Splits, a.Tile, a.Simdgroups}
@@ -56,9 +53,8 @@ func (v Value) numbers() []int {
 	return []int{v.Shape.RowsPerSimdgroup, v.Shape.Simdgroups, v.Shape.SplitK, v.Shape.Unroll}
 }
 
-// near says whether two values are neighbours: one constant is up to twice the
-// other's, or the second and the third are, both in one direction (simdgroups and how
-// many of them share a row go together).
+// near reports whether two values are neighbours: one constant differs by at most a factor of two; or
+// simdgroups and split_k both do, in the same direction.
 func (v Value) near(w Value) bool {
 	a, b := v.numbers(), w.numbers()
 	step := make([]float64, len(a))
@@ -75,7 +71,7 @@ func (v Value) near(w Value) bool {
 	return differ == 1 || differ == 2 && step[1]*step[2] > 0
 }
 
-// apply is t with a knob at a value.
+// apply sets the value of a knob in t.
 func (k *Knob) apply(t *spec.Tuning, v Value) {
 	if k.Name == Attention {
 		t.Attention = v.Attention
@@ -84,8 +80,8 @@ func (k *Knob) apply(t *spec.Tuning, v Value) {
 	t.SetShape(k.Name, v.Shape)
 }
 
-// Tuning is t with each knob at one of its values, by index. Knobs at their first
-// values change nothing.
+// Tuning returns t with each knob at one of its values, given by index. Knobs at their first values are not
+// changed.
 func Tuning(t spec.Tuning, knobs []Knob, choice []int) spec.Tuning {
 	for i := range knobs {
 		if choice[i] > 0 {
@@ -95,13 +91,12 @@ func Tuning(t spec.Tuning, knobs []Knob, choice []int) spec.Tuning {
 	return t
 }
 
-// sumGroup is what every proposed shape of the kernels that hand a norm's input over
-// allows, see spec.Tuning: the least number of rows.
+// sumGroup is the group of partial sums that is compatible with every proposed shape of the kernels that
+// write norms: the least number of rows. See spec.Tuning.
 const sumGroup = 2
 
-// Trial is s as its kernels are measured: with a tuning, with sums of squares that do
-// not depend on it, and without a sampler. kernels has for each dispatch of the bundle
-// the name that the spec's tuning knows its kernel by.
+// Trial returns the bundle to measure: s with a tuning, with partial sums that do not depend on the tuning,
+// and without a sampler. kernels has for each dispatch the name of its kernel in the spec's tuning.
 func Trial(s *spec.Spec, t spec.Tuning) (b *plan.Bundle, kernels []string, err error) {
 	t.SumGroup = sumGroup
 	with, err := s.WithTuning(t)
@@ -119,8 +114,7 @@ func Trial(s *spec.Spec, t spec.Tuning) (b *plan.Bundle, kernels []string, err e
 	return b, kernelNames(p), nil
 }
 
-// stages names for each dispatch the stage that it belongs to: what lies between two
-// barriers.
+// stages returns for each dispatch the name of its stage. A stage is the dispatches between two barriers.
 func stages(b *plan.Bundle, kernels []string) []string {
 	list := b.Decode().Dispatches
 	names := make([]string, len(list))
@@ -137,12 +131,11 @@ func stages(b *plan.Bundle, kernels []string) []string {
 	return names
 }
 
-// StageName is the name of the stage of some kernels, which run side by side and so
-// have one time.
+// StageName returns the name of a stage with these kernels. They run concurrently, so only the stage has a
+// time.
 func StageName(kernels []string) string { return strings.Join(kernels, " + ") }
 
-// kernelNames are the names by which a tuning knows the kernels of a program's launches,
-// one per dispatch.
+// kernelNames returns the names of a program's kernels in a tuning, one per launch.
 func kernelNames(p *ir.Program) []string {
 	var names []string
 	for _, s := range p.Launches {
@@ -154,7 +147,7 @@ func kernelNames(p *ir.Program) []string {
 // shaped are the kinds of ops whose kernels have a spec.Shape.
 var shaped = []ir.Kind{ir.MatVec, ir.ExpertsMatVec}
 
-// attending are those that how attention is cut changes.
+// attending are the kinds of ops that the split of attention changes.
 var attending = []ir.Kind{ir.AttendSplit, ir.Combine}
 
 func has(s *ir.Launch, kinds []ir.Kind) bool {
@@ -163,12 +156,12 @@ func has(s *ir.Launch, kinds []ir.Kind) bool {
 	})
 }
 
-// Change is what the spec has to say for a choice; found says where it is from.
+// Change returns the change to a tuning file; found is its source.
 func (c *Choice) Change(found spec.Found) spec.Change {
 	return spec.Change{Kernel: c.Knob.kernel(), Shape: c.To.Shape, Attention: c.To.Attention, Found: found}
 }
 
-// kernel is the kernel that a knob shapes, "" for attention.
+// kernel returns the kernel that a knob shapes, "" for attention.
 func (k *Knob) kernel() string {
 	if k.Name == Attention {
 		return ""

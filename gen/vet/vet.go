@@ -1,6 +1,5 @@
-// Package vet finds what is allowed in a spec and probably not meant: keys without effect,
-// bundles that no file needs, kernels that a device runs badly. A finding is no error: the
-// spec compiles.
+// Package vet finds probable mistakes in a spec that compiles: keys without effect, bundles that no file
+// needs, kernels that a device runs badly.
 package vet
 
 import (
@@ -17,13 +16,13 @@ import (
 	"mla/runtime/plan"
 )
 
-// Rule is one thing to look at.
+// Rule is one kind of mistake to look for.
 type Rule struct {
 	Name, Doc string
 	find      func(all []variant) []string
 }
 
-// variant is one of a spec, with what it is compiled to.
+// variant is a variant of a spec, with its program and bundle.
 type variant struct {
 	spec    *spec.Spec
 	program *ir.Program // of one row
@@ -41,7 +40,8 @@ var Rules = []Rule{
 // Finding is what a rule has found.
 type Finding struct{ Rule, Text string }
 
-// Look applies all rules to all variants of a spec, and to those for any device even where no bundle is.
+// Look applies all rules to all variants of a spec, and also to the variants for any device if the spec does
+// not compile these to bundles.
 func Look(s *spec.Spec) (list []Finding, err error) {
 	var all []variant
 	variants := s.Variants()
@@ -69,7 +69,7 @@ func Look(s *spec.Spec) (list []Finding, err error) {
 	return list, nil
 }
 
-// general is the variant for devices of any class with a variant's activations.
+// general returns the variant for devices of any class with the activations of v.
 func general(all []variant, v *variant) *variant {
 	i := slices.IndexFunc(all, func(g variant) bool { return g.spec.Class == "" && g.spec.Activations == v.spec.Activations })
 	return &all[i]
@@ -92,7 +92,7 @@ func sameShape(all []variant) (list []string) {
 	for i := range all {
 		v := &all[i]
 		if v.spec.Activations != all[0].spec.Activations {
-			continue // the same entries again
+			continue // it has the same entries
 		}
 		for _, k := range v.spec.Tuning.Kernels {
 			without := without(v.spec.Tuning, k)
@@ -109,24 +109,24 @@ func sameShape(all []variant) (list []string) {
 	return list
 }
 
-// without is a tuning that lacks an entry.
+// without returns a tuning without an entry.
 func without(t spec.Tuning, k spec.KernelShape) spec.Tuning {
 	t.Kernels = slices.DeleteFunc(slices.Clone(t.Kernels), func(o spec.KernelShape) bool { return o.Kernel == k.Kernel })
 	return t
 }
 
-// inherited says whether an entry of a class's tuning is that for any device.
+// inherited reports whether an entry in the tuning of a class comes from the tuning for any device.
 func inherited(k *spec.KernelShape, of spec.Tuning) bool {
 	return slices.ContainsFunc(of.Kernels, func(o spec.KernelShape) bool { return o.Kernel == k.Kernel && o.Line == k.Line && o.File == k.File })
 }
 
-// alike says whether all kernels of a name have the same shape with another tuning.
+// alike reports whether all kernels of a name have the same shape with another tuning.
 func alike(v *variant, kernel string, other spec.Tuning) bool {
 	name, width, _ := spec.AnyWidth(kernel)
 	t := v.program.Target()
 	named := func(tuning *spec.Tuning) bool { return tuning.OfWidth(name, width) != nil }
 	if t.TakesInputs(width, named(&other)) != t.TakesInputs(width, named(&v.spec.Tuning)) {
-		return false // that it is named makes it a mat-vec
+		return false // the entry makes the kernel a mat-vec
 	}
 	for _, s := range v.program.Launches {
 		rows, cols := v.program.Results(s)

@@ -9,7 +9,7 @@ import (
 	"mla/gen/vet"
 )
 
-// TestRules: each rule finds what it is for, and nothing in a spec that is as it should be.
+// TestRules checks that each rule reports its mistake, and nothing in a correct spec.
 func TestRules(t *testing.T) {
 	data, err := os.ReadFile("../../specs/glm47mini.yaml")
 	if err != nil {

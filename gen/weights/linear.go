@@ -5,8 +5,9 @@ import (
 	"mla/runtime/gguf"
 )
 
-// The roles of layers with linear attention (Kimi Delta Attention), and the gate on heads of multi-head latent
-// attention. Without low-rank gates LinearFA and LinearGA are whole projections, and there is no LinearFB or LinearGB.
+// The roles of layers with linear attention (Kimi Delta Attention), and of the head gates of multi-head
+// latent attention. Without low-rank gates LinearFA and LinearGA are the whole projections, and LinearFB and
+// LinearGB do not exist.
 const (
 	LinearQ     = "linear_attn.q_proj"
 	LinearK     = "linear_attn.k_proj"
@@ -17,7 +18,7 @@ const (
 	LinearFA    = "linear_attn.f_a_proj"
 	LinearFB    = "linear_attn.f_b_proj"
 	LinearDT    = "linear_attn.dt_bias"
-	LinearA     = "linear_attn.A" // exp(A_log), with the sign that the architecture's files give it
+	LinearA     = "linear_attn.A" // exp(A_log), with the sign that files of the architecture have
 	LinearB     = "linear_attn.b_proj"
 	LinearGA    = "linear_attn.g_a_proj"
 	LinearGB    = "linear_attn.g_b_proj"
@@ -26,7 +27,7 @@ const (
 	HeadGate    = "self_attn.gate_proj"
 )
 
-// linear adds the weights of layers with linear attention, all but the norm in front.
+// linear adds the weights of layers with linear attention, except the norm before it.
 func (t *table) linear(s *spec.Spec) {
 	d, n, heads, inner, head := s.Model.HiddenSize, s.Model.NumHiddenLayers, s.Model.NumAttentionHeads, s.LinearWidth(), s.Hybrid.HeadDim
 	taps := s.Hybrid.ShortConvKernelSize

@@ -8,8 +8,8 @@ import (
 	"mla/runtime/gguf"
 )
 
-// The roles of the layer that predicts the token after next (spec.Spec.NextNLayer): its
-// input is eh_proj [enorm(embedding of the next token); hnorm(hidden state)].
+// The roles of the multi-token-prediction layer (spec.Spec.NextNLayer). Its input is eh_proj [enorm(embedding
+// of the next token); hnorm(hidden state)].
 const (
 	EHProj         = "eh_proj"
 	ENorm          = "enorm"
@@ -18,7 +18,8 @@ const (
 	SharedHead     = "shared_head.head"
 )
 
-// nextN makes the table of a model of one layer that of the layer which predicts.
+// nextN returns the weight table of a multi-token-prediction layer, made of the table of a model of one
+// layer.
 func nextN(s *spec.Spec, model []Row) []Row {
 	d := s.Model.HiddenSize
 	var t table
@@ -41,9 +42,9 @@ func nextN(s *spec.Spec, model []Row) []Row {
 	return t.rows
 }
 
-// Joined lists what the host makes the inputs of the layer that predicts of, in this
-// order: the embedding, the norms of both halves, and the norms after which hidden
-// states are taken, the model's and its own.
+// Joined lists the tensors that the host needs to make the input of a multi-token-prediction layer, in this
+// order: the embedding, the norms of both halves, the final norm of the model, and the layer's own final
+// norm. Hidden states are taken after one of the last two.
 func Joined(s *spec.Spec) []Row {
 	d := s.Model.HiddenSize
 	var t table
@@ -59,7 +60,7 @@ func Joined(s *spec.Spec) []Row {
 	return t.rows
 }
 
-// headNorm adds the norm in front of the head of a layer that predicts.
+// headNorm adds the norm before the head of a multi-token-prediction layer.
 func (t *table) headNorm(s *spec.Spec) {
 	if gguf.ArchitectureOf(s.Architecture).SharedHead {
 		t.vector(-1, 0, SharedHeadNorm, "blk.%d.layer_output_norm.weight", s.Model.HiddenSize)
@@ -69,7 +70,8 @@ func (t *table) headNorm(s *spec.Spec) {
 	t.last().Alt = finalGGUF
 }
 
-// orShared says that the last row is a tensor of the model where the layer has none of its own, or in all files.
+// orShared sets where the last row comes from if the layer has no tensor of its own: from the model's tensor
+// of that name. In some architectures that is so in all files.
 func (t *table) orShared(s *spec.Spec, name string) {
 	if gguf.ArchitectureOf(s.Architecture).SharedHead {
 		t.last().GGUF = name
@@ -78,7 +80,7 @@ func (t *table) orShared(s *spec.Spec, name string) {
 	t.last().Alt = name
 }
 
-// numbered gives a row of a layer that predicts the number that files have for it.
+// numbered puts the number of the multi-token-prediction layer into the tensor names of a row.
 func numbered(s *spec.Spec, r Row) Row {
 	if s.NextN > 0 {
 		r.GGUF = strings.Replace(r.GGUF, "%d", strconv.Itoa(s.NextN), 1)

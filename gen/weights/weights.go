@@ -12,25 +12,25 @@ import (
 	"mla/runtime/gguf"
 )
 
-// Row is one role of the model over a run of layers.
+// Row is one role of the model, with a tensor in each of a range of layers.
 type Row struct {
 	Role string // Hugging Face name without "model.layers.N." and ".weight"
 	GGUF string // GGUF name; "%d" stands for the layer
-	Alt  string // GGUF name of the tensor that it comes from where there is none of that name; "": none
+	Alt  string // GGUF name of the tensor to take it from if a file has none of the first name; "": none
 	// W has Batch entries (heads or experts) of Rows × Cols; Cols is
 	// contiguous (GGUF ne[0]), vectors have Rows == 1.
 	Cols, Rows, Batch int
 	First, Last       int   // layers [First, Last); First -1: no layer
-	Among             []int // those of them that have the role, rising; nil: all
+	Among             []int // the layers of that range that have the role, rising; nil: all
 	Vector            bool  // norm weights and biases: one dimension, always F32
 	F32               bool  // never quantised: vectors and the router
-	// Of rows that rotary embedding turns: the last RotaryRows of every HeadRows rows
-	// are in halves, (i, i + n/2), where kernels want pairs.
+	// If RotaryRows > 0, RoPE rotates the last RotaryRows of every HeadRows rows, and the file has them in
+	// halves, (i, i + n/2). Kernels need pairs.
 	HeadRows, RotaryRows int
-	Scale                float64 // that a pass folded into a vector; 0: none
+	Scale                float64 // a factor that a pass folded into this vector; 0: none
 }
 
-// Layers is the number of tensors that the row stands for.
+// Layers returns the number of tensors of the row; 1 if it is outside the layers.
 func (r *Row) Layers() int {
 	switch {
 	case r.First < 0:
@@ -41,7 +41,7 @@ func (r *Row) Layers() int {
 	return r.Last - r.First
 }
 
-// Layer is the number of the l-th of the row's layers; -1: it is in none.
+// Layer returns the number of the l-th layer that has the row; -1 if it is outside the layers.
 func (r *Row) Layer(l int) int {
 	switch {
 	case r.First < 0:
@@ -52,7 +52,7 @@ func (r *Row) Layer(l int) int {
 	return r.First + l
 }
 
-// Index says which of the row's layers a layer is; -1: it is none of them.
+// Index is the inverse of Layer; -1 if the layer does not have the row.
 func (r *Row) Index(layer int) int {
 	switch {
 	case r.First < 0 || layer < r.First || layer >= r.Last:
@@ -63,7 +63,7 @@ func (r *Row) Index(layer int) int {
 	return layer - r.First
 }
 
-// Numbers are the numbers of the row's layers; nil: it is in none.
+// Numbers lists the numbers of the layers that have the row; nil if it is outside the layers.
 func (r *Row) Numbers() (list []int) {
 	for l := range r.Layers() {
 		if r.First >= 0 {
@@ -73,12 +73,13 @@ func (r *Row) Numbers() (list []int) {
 	return list
 }
 
-// Name is the tensor of the l-th of the row's layers.
+// Name returns the GGUF name of the tensor in the l-th layer that has the row.
 func (r *Row) Name(l int) string { return r.in(r.GGUF, l) }
 
-// AltName is the tensor that it comes from where there is none of that name; "": none.
+// AltName is Name for the alternative tensor; "" if there is none.
 func (r *Row) AltName(l int) string { return r.in(r.Alt, l) }
 
+// in puts the number of the l-th layer into a name.
 func (r *Row) in(pattern string, l int) string {
 	return strings.Replace(pattern, "%d", strconv.Itoa(r.Layer(l)), 1)
 }
@@ -124,8 +125,8 @@ const (
 	headGGUF     = "output.weight"
 )
 
-// Table lists the weights of s in the order in which a token meets them.
-// A tied head has no row of its own: lm_head is embed_tokens.
+// Table lists the weights of s in the order of computation. A tied head has no row of its own: lm_head is
+// embed_tokens.
 func Table(s *spec.Spec) []Row {
 	t := model(s)
 	for i := range t {
@@ -196,7 +197,7 @@ func (t *table) attention(m *spec.Model) {
 	t.add(0, n, OProj, "blk.%d.attn_output.weight", heads*m.VHeadDim, d, 1)
 }
 
-// halfSplit marks the rows that rotary embedding turns.
+// halfSplit marks the rows of weights that RoPE rotates.
 func (t *table) halfSplit(m *spec.Model) {
 	for i := range t.rows {
 		switch r := &t.rows[i]; r.Role {
@@ -226,30 +227,31 @@ func (t *table) experts(s *spec.Spec, d, n int) {
 	}
 }
 
-// LegacyKVB is the one tensor that old files have in place of k_b and v_b: per
-// head qk_nope_head_dim key rows, then v_head_dim value rows.
+// LegacyKVB is the tensor that old files have instead of k_b and v_b: for each head qk_nope_head_dim key
+// rows, then v_head_dim value rows.
 func LegacyKVB(s *spec.Spec) Row {
 	m := &s.Model
 	return numbered(s, Row{Role: KVB, GGUF: legacyKVGGUF, Cols: m.KVLoraRank, Rows: m.NumAttentionHeads * (m.QKNopeHeadDim + m.VHeadDim),
 		Batch: 1, First: 0, Last: m.NumHiddenLayers})
 }
 
-// FusedExperts is the one tensor that some files have in place of the experts'
-// gate and up projections. The spec must have experts.
+// FusedExperts is the tensor that some files have instead of the experts' gate and up projections. It needs a
+// spec with experts.
 func FusedExperts(s *spec.Spec) Row {
 	return numbered(s, Row{Role: FusedGateUp, GGUF: fusedGGUF, Cols: s.Model.HiddenSize, Rows: 2 * s.MoE.MoEIntermediateSize,
 		Batch: s.MoE.NRoutedExperts, First: s.MoE.FirstKDenseReplace, Last: s.Model.NumHiddenLayers})
 }
 
-// fused are the GGUF names of the tensors that several roles may come from.
+// fused has the GGUF names of tensors that some files have in place of the tensors of several roles.
 var fused = map[string]string{KB: legacyKVGGUF, VB: legacyKVGGUF, ExpertsGate: fusedGGUF, ExpertsUp: fusedGGUF,
 	LinearQ: linearGGUF, LinearK: linearGGUF, LinearV: linearGGUF}
 
 type table struct {
 	rows  []Row
-	among []int // layers of what is added, where they are not all; nil: all
+	among []int // the layers that get the rows that are added; nil: all
 }
 
+// put adds a row, unless no layer has it.
 func (t *table) put(r Row) {
 	if t.among != nil && r.First >= 0 {
 		if len(t.among) == 0 {

@@ -71,7 +71,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestOptional: what leaves out which rows.
+// TestOptional checks which options leave out which rows.
 func TestOptional(t *testing.T) {
 	roles := func(change func(s *spec.Spec)) (list []string) {
 		s := small()
@@ -115,7 +115,7 @@ func TestOptional(t *testing.T) {
 	}
 }
 
-// TestFused: the tensors that stand for two rows have as many elements as both.
+// TestFused checks that a fused tensor has as many elements as both of its parts.
 func TestFused(t *testing.T) {
 	s := small()
 	if got, want := describe(weights.LegacyKVB(s)), "0-2 blk.%d.attn_kv_b.weight 128x320x1"; got != want {

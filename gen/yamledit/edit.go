@@ -1,5 +1,4 @@
-// Package yamledit changes single values of a YAML text where they stand, and leaves comments and
-// layout as they are.
+// Package yamledit changes single values of a YAML text in place, and keeps comments and layout.
 package yamledit
 
 import (
@@ -11,8 +10,8 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Editor changes Text. It knows the layouts that people use and refuses others; what it made is to be
-// parsed and compared.
+// Editor edits Text. It handles the common layouts and refuses others. The caller should parse the result and
+// compare it.
 type Editor struct{ Text string }
 
 var errLayout = errors.New("unusual YAML")
@@ -28,7 +27,7 @@ func (e *Editor) root() (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// pair is the key and the value at key of a mapping; nil, nil: it has none.
+// pair returns the key node and the value at a key of a mapping; nil, nil if it has none.
 func pair(n *yaml.Node, key string) (k, v *yaml.Node) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -47,7 +46,7 @@ func (e *Editor) Find(path []string) (*yaml.Node, error) {
 	return n, err
 }
 
-// offset is where a node begins. Columns count characters.
+// offset returns where a node begins. YAML columns count characters.
 func (e *Editor) offset(n *yaml.Node) (int, error) {
 	at, ok := e.lineStart(n.Line)
 	for i := 1; ok && i < n.Column; i++ {
@@ -61,7 +60,7 @@ func (e *Editor) offset(n *yaml.Node) (int, error) {
 	return at, nil
 }
 
-// lineStart is where a line begins, from 1; the line after the last is the end.
+// lineStart returns where a line begins, counted from 1. The line after the last begins at the end.
 func (e *Editor) lineStart(line int) (at int, ok bool) {
 	for ; line > 1; line-- {
 		n := strings.IndexByte(e.Text[at:], '\n')
@@ -76,7 +75,7 @@ func (e *Editor) lineStart(line int) (at int, ok bool) {
 // splice replaces text[from:to].
 func (e *Editor) splice(from, to int, by string) { e.Text = e.Text[:from] + by + e.Text[to:] }
 
-// newline is how lines of the text end.
+// newline returns the line end of the text.
 func (e *Editor) newline() string {
 	if strings.Contains(e.Text, "\r\n") {
 		return "\r\n"
@@ -99,7 +98,7 @@ func (e *Editor) insertLines(line int, lines []string) error {
 	return nil
 }
 
-// Set makes value, as YAML on one line, the value at path.
+// Set sets the value at path; value is YAML on one line.
 func (e *Editor) Set(path []string, value string) error {
 	n, err := e.root()
 	if err != nil {
@@ -163,7 +162,7 @@ func (e *Editor) inserted(at int, text string) error {
 	return nil
 }
 
-// fill gives a key a value that has none, or null.
+// fill gives a value to a key whose value is missing or null.
 func (e *Editor) fill(n, k, v *yaml.Node, path []string, value string) error {
 	if v.Value != "" {
 		by := ""
@@ -180,7 +179,7 @@ func (e *Editor) fill(n, k, v *yaml.Node, path []string, value string) error {
 	return e.insertLines(k.Line+1, blockPath(strings.Repeat(" ", k.Column+1), path, value))
 }
 
-// flowPath is path: value on one line; without a path, value.
+// flowPath returns path: value on one line; without a path, value.
 func flowPath(path []string, value string) string {
 	if len(path) == 0 {
 		return value
@@ -191,7 +190,7 @@ func flowPath(path []string, value string) string {
 	return path[0] + ": " + value
 }
 
-// blockPath is path: value with a line for every key.
+// blockPath returns path: value with one line for every key.
 func blockPath(indent string, path []string, value string) []string {
 	var lines []string
 	for i, key := range path {
@@ -204,7 +203,7 @@ func blockPath(indent string, path []string, value string) []string {
 	return lines
 }
 
-// lastLine is the line where a node ends. Of scalars it knows those on one line.
+// lastLine returns the line where a node ends. It handles scalars on one line, and mappings.
 func (e *Editor) lastLine(n *yaml.Node) (int, error) {
 	switch {
 	case n.Kind == yaml.ScalarNode && n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) == 0:
@@ -218,15 +217,15 @@ func (e *Editor) lastLine(n *yaml.Node) (int, error) {
 	case n.Kind == yaml.MappingNode && len(n.Content) > 0:
 		last := n.Content[len(n.Content)-1]
 		if isNull(last) && last.Value == "" {
-			last = n.Content[len(n.Content)-2] // the key: an empty value may be anywhere
+			last = n.Content[len(n.Content)-2] // the key, because an empty value has no place of its own
 		}
 		return e.lastLine(last)
 	}
 	return 0, errLayout
 }
 
-// braces is the range of a flow mapping, its braces included. It may hold plain
-// values, other such mappings and comments.
+// braces returns the range of a flow mapping, including its braces. The mapping may have plain values, other
+// flow mappings and comments.
 func (e *Editor) braces(n *yaml.Node) (from, to int, err error) {
 	from, err = e.offset(n)
 	if err != nil || !strings.HasPrefix(e.Text[from:], "{") {
@@ -254,7 +253,7 @@ func (e *Editor) braces(n *yaml.Node) (from, to int, err error) {
 	return 0, 0, errLayout
 }
 
-// PlainFlow says whether a node is a flow mapping on one line.
+// PlainFlow reports whether a node is a flow mapping on one line.
 func (e *Editor) PlainFlow(n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode || n.Style&yaml.FlowStyle == 0 {
 		return false

@@ -6,8 +6,8 @@ import (
 	"mla/gen/yamledit"
 )
 
-// TestEditor: values are set where they stand, in the layout that is there, and nothing else changes. The
-// layouts of specs are tested with what writes them (gen/spec/retune_test.go).
+// TestEditor checks that values are set in place, in the existing layout, and that nothing else changes. The
+// layouts of specs are tested in gen/spec/retune_test.go.
 func TestEditor(t *testing.T) {
 	e := yamledit.Editor{Text: "a: 1 # one\nb:\n  c: {d: 2}\n"}
 	for _, step := range []struct {

@@ -85,7 +85,7 @@ static inline void q_kv_a_body(
     preload<T_w_q_proj, 2, 2048u, 128u, 1u> loaded_w;
     preload<T_w_q_proj, 2, 2048u, 128u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const uint d = at % 192u;
     const bool turns = mine && d >= 128u;
     device const float * cs = rope + (ulong(current.pos) * 32u + (turns ? (d - 128u) / 2u : 0u)) * 2u;
@@ -122,7 +122,7 @@ static inline void q_kv_a_body(
     preload<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 1u> loaded_w;
     preload<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
@@ -196,7 +196,7 @@ static inline void store_kv_k_b_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + current.table * 2560u)[current.pos / PAGE_ROWS];
     float weight[4];
     UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
@@ -239,7 +239,7 @@ static inline void store_kv_k_b_body(
     preload<T_w_k_b_proj, 4, 128u, 32u, 1u> loaded_w;
     preload<T_w_k_b_proj, 4, 128u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     dot_preload<T_w_k_b_proj, 4, 128u, 32u, 4u>(loaded_w, w, in_acts{q_rope + entry * 192u}, lane, sum);
     sum_lanes<4>(sum);
@@ -314,9 +314,9 @@ static inline void attend_body(
     constant attend_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 160 splits; one without rows says just that
+  // 16 heads on one of 160 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = rows_of_splits<16u, 16u>(nkv, uint(args.splits));
   const uint from = min(split * per, nkv);
@@ -330,8 +330,8 @@ static inline void attend_body(
     GRID_WAIT;
     const ushort own_lane = lane;
     for (uint head = 0; head < 16u; head += 8u) {
-    const ushort lane = simd_shuffle(own_lane, own_lane); // what follows from it is found in each turn, else it would stay in registers
-    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    const ushort lane = simd_shuffle(own_lane, own_lane); // the same value, but new to the compiler, which so keeps no indices from turn to turn
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all threads have read scratch
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 704u;
@@ -378,9 +378,9 @@ static inline void attend_f16_body(
     constant attend_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 160 splits; one without rows says just that
+  // 16 heads on one of 160 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = rows_of_splits<16u, 16u>(nkv, uint(args.splits));
   const uint from = min(split * per, nkv);
@@ -411,9 +411,9 @@ static inline void attend_q8_0_body(
     constant attend_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 160 splits; one without rows says just that
+  // 16 heads on one of 160 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = rows_of_splits<16u, 16u>(nkv, uint(args.splits));
   const uint from = min(split * per, nkv);
@@ -501,7 +501,7 @@ static inline void v_b_body(
   GRID_WAIT;
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(512u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(512u)); // arrives while splits are combined
   combine_splits<160u, 16u, 512u, 256u, 2u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_one<T_w_v_b_proj, 4, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
@@ -565,7 +565,7 @@ static inline void o_proj_body(
   preload<T_w_o_proj, 2, 2048u, 128u, 1u> loaded_w;
   preload<T_w_o_proj, 2, 2048u, 128u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
@@ -640,7 +640,7 @@ static inline void gate_up_body(
   preload<T_w_up_proj, 4, 2048u, 64u, 2u> loaded_up;
   preload<T_w_up_proj, 4, 2048u, 64u, 2u>::fetch(w_up, part, loaded_up);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[8];
@@ -718,7 +718,7 @@ static inline void down_body(
   preload<T_w_down_proj, 2, 10944u, 128u, 1u> loaded_w;
   preload<T_w_down_proj, 2, 10944u, 128u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
@@ -791,7 +791,7 @@ static inline void router_shared_gate_shared_up_body(
     preload<T_w_gate, 4, 2048u, 64u, 1u> loaded_w;
     preload<T_w_gate, 4, 2048u, 64u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
@@ -826,7 +826,7 @@ static inline void router_shared_gate_shared_up_body(
     preload<T_w_shared_experts_up_proj, 4, 2048u, 64u, 2u> loaded_up;
     preload<T_w_shared_experts_up_proj, 4, 2048u, 64u, 2u>::fetch(w_up, part, loaded_up);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float sum_up[4] = {};
     float partials[8];
@@ -909,7 +909,7 @@ static inline void experts_gate_experts_up_body(
   const uint part = slice * 32u + lane;
   const uint row = (g % 88u) * 16u + sg / 2u * 4u;
   const uint end = min((g % 88u) * 16u + 16u, 1408u);
-  const uint first = min(row, 1404u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = min(row, 1404u); // the last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
   GRID_WAIT;
@@ -917,19 +917,19 @@ static inline void experts_gate_experts_up_body(
     float scores[2], sums[1];
     uint picked[1] = {};
   if (sg == 0) {
-    // all loads first: a sigmoid ends in a division, which later ones would wait for
+    // all loads first: they would wait for the division in a sigmoid
     UNROLL for (uint r = 0; r < 1u; ++r) load_own<2u, 64u>(scores + r * 2u, &router[0u], lane);
     uint keys[2];
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const float score = scores[i];
       keys[i] = expert_key<64u>(score, 32u * (i % 2u) + lane);
     }
-    for (uint k = 0; k <= entry; ++k) pick_for<1, 2u>(k, keys, picked, lane); // no more than it takes to know its own
+    for (uint k = 0; k <= entry; ++k) pick_for<1, 2u>(k, keys, picked, lane); // until its own expert is known
     if (lane == entry) *chosen = picked[0];
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint expert = *chosen;
-  if (g == 440u && sg == 0) { // which has picked all
+  if (g == 440u && sg == 0) { // this threadgroup has picked all experts
     softmax<1u, 2u, 64u>(scores, sums, lane);
     float weights[1];
     UNROLL for (uint r = 0; r < 1u; ++r) weights[r] = score_at<2u>(scores + r * 2u, picked[r]) / sums[r];
@@ -1026,7 +1026,7 @@ static inline void experts_down_shared_down_body(
   const uint part = slice * 32u + lane;
   const uint row = g * 4u + sg / 8u * 4u;
   const uint end = min(g * 4u + 4u, 2048u);
-  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = min(row, 2044u); // the last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(2816u);
@@ -1036,7 +1036,7 @@ static inline void experts_down_shared_down_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   if (row < end) {
-    // the shared experts, one matrix of 2816 columns; its weights are the first to be there
+    // the shared experts, one matrix of 2816 columns; its weights arrive first
     dot_one<T_w_shared_experts_down_proj, 4, 2816u, 256u, 4u>(shared, in_acts{shared_swiglu}, 0u, 2816u,
         idle_first<T_w_experts_down_proj, 1408u, 6u, 256u>(part), sum);
     dot_experts<T_w_experts_down_proj, 4, 1408u, 6u, 256u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(1408u), (args.stride0 * T_w_experts_down_proj::row_bytes(1408u)),
@@ -1108,7 +1108,7 @@ static inline void lm_head_body(
   preload<T_w_lm_head, 4, 2048u, 32u, 1u> loaded_w;
   preload<T_w_lm_head, 4, 2048u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   dot_preload<T_w_lm_head, 4, 2048u, 32u, 4u>(loaded_w, w, in_acts{ready}, lane, sum);
   float partials[32];
@@ -1224,16 +1224,16 @@ static inline void q_kv_a_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_q_proj, 2048u, 2u> w;
     weight_step<T_w_q_proj, 2048u, 2u>::begin(w, w_q_proj, row, 3071u, room, lane);
     no_step w_up;
     weight_step<T_w_q_proj, 2048u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_q_proj, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -1250,10 +1250,10 @@ static inline void q_kv_a_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1278,16 +1278,16 @@ static inline void q_kv_a_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u> w;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_step w_up;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -1297,10 +1297,10 @@ static inline void q_kv_a_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1373,7 +1373,7 @@ static inline void store_kv_k_b_x16_body(
     constant Row & row_current = current[row_index];
     device const act_t * row_kv_a = kv_a + row_index * 576u;
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + row_current.table * 2560u)[row_current.pos / PAGE_ROWS];
     float weight[4];
     UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
@@ -1414,7 +1414,7 @@ static inline void store_kv_k_b_x16_body(
     const uint row = (g % 8u) * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_k_b_proj, 128u, 2u> w;
     weight_step<T_w_k_b_proj, 128u, 2u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(128u)), row, 511u, room, lane);
@@ -1424,21 +1424,21 @@ static inline void store_kv_k_b_x16_body(
     }
     weight_step<T_w_k_b_proj, 128u, 2u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<128u, 16u, 1u, 128u, weight_step<T_w_k_b_proj, 128u, 2u>, no_step, tile_inputs<act_t, 3072u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 3072u, 0u, rows_between<true>>{q_rope + entry * 192u, which}, tile, slice, tid, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 2u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 2>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1519,9 +1519,9 @@ static inline void attend_x16_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1535,8 +1535,8 @@ static inline void attend_x16_body(
     GRID_WAIT;
     const ushort own_lane = lane;
     for (uint head = 0; head < 16u; head += 8u) {
-    const ushort lane = simd_shuffle(own_lane, own_lane); // what follows from it is found in each turn, else it would stay in registers
-    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    const ushort lane = simd_shuffle(own_lane, own_lane); // the same value, but new to the compiler, which so keeps no indices from turn to turn
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all threads have read scratch
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 704u;
@@ -1592,9 +1592,9 @@ static inline void attend_x16_f16_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1634,9 +1634,9 @@ static inline void attend_x16_q8_0_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1757,16 +1757,16 @@ static inline void v_b_x16_body(
   const uint row = (g % 8u) * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_v_b_proj, 512u, 2u> w;
   weight_step<T_w_v_b_proj, 512u, 2u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)), row, 127u, room, lane);
   no_step w_up;
   weight_step<T_w_v_b_proj, 512u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<512u, 16u, 4u, 128u, weight_step<T_w_v_b_proj, 512u, 2u>, no_step, tile_inputs<act_t, 8192u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 8192u, 0u, rows_between<true>>{o_lat + entry * 512u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1774,10 +1774,10 @@ static inline void v_b_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1837,21 +1837,21 @@ static inline void o_proj_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_o_proj, 2048u, 2u> w;
   weight_step<T_w_o_proj, 2048u, 2u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_o_proj, 2048u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_o_proj, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 2046u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
@@ -1861,10 +1861,10 @@ static inline void o_proj_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1937,7 +1937,7 @@ static inline void gate_up_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_gate_proj, 2048u, 2u> w;
   weight_step<T_w_gate_proj, 2048u, 2u>::begin(w, w_gate_proj, row, 10943u, room, lane);
@@ -1946,9 +1946,9 @@ static inline void gate_up_x16_body(
   weight_step<T_w_gate_proj, 2048u, 2u>::send_first(w, slice, 4u, lane);
   weight_step<T_w_up_proj, 2048u, 2u>::send_first(w_up, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_gate_proj, 2048u, 2u>, weight_step<T_w_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -1958,11 +1958,11 @@ static inline void gate_up_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 320u);
     put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -2031,21 +2031,21 @@ static inline void down_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_down_proj, 10944u, 2u> w;
   weight_step<T_w_down_proj, 10944u, 2u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_down_proj, 10944u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<10944u, 16u, 4u, 128u, weight_step<T_w_down_proj, 10944u, 2u>, no_step, tile_inputs<act_t, 10944u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 10944u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 2046u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
@@ -2055,10 +2055,10 @@ static inline void down_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2133,7 +2133,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_gate, 2048u, 2u> w;
     weight_step<T_w_gate, 2048u, 2u>::begin(w, w_gate, row, 63u, room, lane);
@@ -2143,9 +2143,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     }
     weight_step<T_w_gate, 2048u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_gate, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -2155,10 +2155,10 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2177,7 +2177,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u> w;
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>::begin(w, w_shared_experts_gate_proj, row, 2815u, room, lane);
@@ -2186,9 +2186,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>::send_first(w, slice, 4u, lane);
     weight_step<T_w_shared_experts_up_proj, 2048u, 2u>::send_first(w_up, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>, weight_step<T_w_shared_experts_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -2198,11 +2198,11 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 1280u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 320u);
       put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -2272,11 +2272,11 @@ static inline void group_experts_shared_down_x16_body(
   if (tg < 1u) {
     GRID_WAIT;
     // 6 of 64 experts for each row, a simdgroup's rows side by side; then what all have selected, by expert
-    LAUNCH_DEPENDENTS; // one threadgroup routes: threadgroups of the next dispatch may start, and load weights that need no routing
-    const uint nkv = current[min(uint(lane), 15u)].nkv; // under way beside the logits, so without a condition
+    LAUNCH_DEPENDENTS; // the other cores are idle: the next dispatch may start, and load weights that need no routing
+    const uint nkv = current[min(uint(lane), 15u)].nkv; // in flight with the logits, so without a condition
       float scores[8], sums[4];
       uint picked[4] = {};
-      // all loads first: a sigmoid ends in a division, which later ones would wait for
+      // all loads first: they would wait for the division in a sigmoid
       UNROLL for (uint r = 0; r < 4u; ++r) load_own<2u, 64u>(scores + r * 2u, &router[min(sg + r * 4u, 15u) * 64u + 0u], lane);
       uint keys[8];
       UNROLL for (uint i = 0; i < 8u; ++i) {
@@ -2285,8 +2285,8 @@ static inline void group_experts_shared_down_x16_body(
       }
       softmax<4u, 2u, 64u>(scores, sums, lane);
       UNROLL for (uint k = 0; k < 6u; ++k) pick_for<4u, 2u>(k, keys, picked, lane);
-    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows follow, routed for nothing
-    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are after all.
+    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // unused rows come last; their routing is dropped
+    // The codes of selections sort by (expert, selection), those of unused rows last.
     threadgroup uint * codes = (threadgroup uint *)scratch;
     UNROLL for (uint r = 0; r < 4u; ++r) {
       const uint row = sg + r * 4u, s = row * 6u + lane;
@@ -2326,16 +2326,16 @@ static inline void group_experts_shared_down_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_shared_experts_down_proj, 2816u, 2u> w;
     weight_step<T_w_shared_experts_down_proj, 2816u, 2u>::begin(w, w_shared_experts_down_proj, row, 2047u, room, lane);
     no_step w_up;
     weight_step<T_w_shared_experts_down_proj, 2816u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2816u, 16u, 4u, 128u, weight_step<T_w_shared_experts_down_proj, 2816u, 2u>, no_step, tile_inputs<act_t, 2816u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2816u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2343,10 +2343,10 @@ static inline void group_experts_shared_down_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2419,7 +2419,7 @@ static inline void experts_gate_experts_up_x16_body(
   const uint row = (g % 88u) * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 320u;
   threadgroup half * staged = (threadgroup half *)(scratch + 640u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1792u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1792u); // for weights that are being copied
   GRID_WAIT;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
   if (begin < behind) { // else no row selected the expert
@@ -2436,7 +2436,7 @@ static inline void experts_gate_experts_up_x16_body(
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   typedef typename part_tile<2048u, 8u, 4u, 128u, weight_step<T_w_experts_gate_proj, 2048u, 2u>, weight_step<T_w_experts_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 1792u;
   norm_factors_in_turn<128u, 128u, 8u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -2446,11 +2446,11 @@ static inline void experts_gate_experts_up_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 1>(d + n, scratch + sg * 320u);
     put_results<2, 1>(d + 2 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -2529,7 +2529,7 @@ static inline void experts_down_x16_body(
   const uint row = (g % 64u) * 32u + sg / 4u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 320u;
   threadgroup half * staged = (threadgroup half *)(scratch + 640u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1792u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1792u); // for weights that are being copied
   GRID_WAIT;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
   if (begin < behind) { // else no row selected the expert
@@ -2544,7 +2544,7 @@ static inline void experts_down_x16_body(
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   typedef typename part_tile<1408u, 8u, 4u, 128u, weight_step<T_w_experts_down_proj, 1408u, 4u>, no_step, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>{experts_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2552,10 +2552,10 @@ static inline void experts_down_x16_body(
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 1>(d + n, scratch + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 4u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -2789,16 +2789,16 @@ static inline void lm_head_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_lm_head, 2048u, 2u> w;
   weight_step<T_w_lm_head, 2048u, 2u>::begin(w, w_lm_head, row, 102399u, room, lane);
   no_step w_up;
   weight_step<T_w_lm_head, 2048u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_lm_head, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -2808,10 +2808,10 @@ static inline void lm_head_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2931,16 +2931,16 @@ static inline void q_kv_a_x512_body(
     const uint row = g * 128u + sg / 1u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_step<T_w_q_proj, 2048u, 4u> w;
     weight_step<T_w_q_proj, 2048u, 4u>::begin(w, w_q_proj, row, 3071u, room, lane);
     no_step w_up;
     weight_step<T_w_q_proj, 2048u, 4u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_q_proj, 2048u, 4u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -2956,12 +2956,12 @@ static inline void q_kv_a_x512_body(
     UNROLL for (uint i = 0; i < 4u; ++i) angles[0][i] = angle_of<64u>(pairs, simd_shuffle(positions[0], ushort(i * 2u + lane / 16u)), turns);
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 4u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<4, 4>(d + n, scratch + sg * 288u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const uint input = i * 2u + lane / 16u;
         v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -2991,16 +2991,16 @@ static inline void q_kv_a_x512_body(
     const uint row = g * 128u + sg / 1u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u> w;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_step w_up;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -3009,12 +3009,12 @@ static inline void q_kv_a_x512_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 4u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<4, 4>(d + n, scratch + sg * 288u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const uint input = i * 2u + lane / 16u;
         v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -3079,7 +3079,7 @@ static inline void store_kv_x512_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_kv_a = kv_a + row_index * 576u;
 
-  // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+  // cache row [latent | k_pe] of the current position; loads that need not wait come first
   const uint page = (tables + row_current.table * 2560u)[row_current.pos / PAGE_ROWS];
   float weight[4];
   UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
@@ -3303,21 +3303,21 @@ static inline void o_proj_x512_body(
   const uint row = g * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_o_proj, 2048u, 4u> w;
   weight_step<T_w_o_proj, 2048u, 4u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_o_proj, 2048u, 4u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_o_proj, 2048u, 4u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[16]; // all of them under way together
+  float2 residuals[16]; // all in flight at once
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 4u;
     const uint batch_row = rows_between<true>::row_of(which, k / 4u * 8u + i * 2u + lane / 16u);
@@ -3326,12 +3326,12 @@ static inline void o_proj_x512_body(
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 2046u)]);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -3409,7 +3409,7 @@ static inline void gate_up_x512_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_gate_proj, 2048u, 2u> w;
   weight_step<T_w_gate_proj, 2048u, 2u>::begin(w, w_gate_proj, row, 10943u, room, lane);
@@ -3418,9 +3418,9 @@ static inline void gate_up_x512_body(
   weight_step<T_w_gate_proj, 2048u, 2u>::send_first(w, 0u, 1u, lane);
   weight_step<T_w_up_proj, 2048u, 2u>::send_first(w_up, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_gate_proj, 2048u, 2u>, weight_step<T_w_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -3429,13 +3429,13 @@ static inline void gate_up_x512_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 4>(d + n, scratch + sg * 320u);
     put_results<2, 4>(d + 8 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -3509,21 +3509,21 @@ static inline void down_x512_body(
   const uint row = g * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_down_proj, 10944u, 4u> w;
   weight_step<T_w_down_proj, 10944u, 4u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_down_proj, 10944u, 4u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<10944u, 32u, 1u, 128u, weight_step<T_w_down_proj, 10944u, 4u>, no_step, tile_inputs<act_t, 10944u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 10944u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[16]; // all of them under way together
+  float2 residuals[16]; // all in flight at once
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 4u;
     const uint batch_row = rows_between<true>::row_of(which, k / 4u * 8u + i * 2u + lane / 16u);
@@ -3532,12 +3532,12 @@ static inline void down_x512_body(
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 2046u)]);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -3617,7 +3617,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_step<T_w_gate, 2048u, 2u> w;
     weight_step<T_w_gate, 2048u, 2u>::begin(w, w_gate, row, 63u, room, lane);
@@ -3627,9 +3627,9 @@ static inline void router_shared_gate_shared_up_x512_body(
     }
     weight_step<T_w_gate, 2048u, 2u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_gate, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -3638,12 +3638,12 @@ static inline void router_shared_gate_shared_up_x512_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 4u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 4>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -3667,7 +3667,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u> w;
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>::begin(w, w_shared_experts_gate_proj, row, 2815u, room, lane);
@@ -3676,9 +3676,9 @@ static inline void router_shared_gate_shared_up_x512_body(
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>::send_first(w, 0u, 1u, lane);
     weight_step<T_w_shared_experts_up_proj, 2048u, 2u>::send_first(w_up, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>, weight_step<T_w_shared_experts_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -3687,13 +3687,13 @@ static inline void router_shared_gate_shared_up_x512_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 320u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 4u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 4>(d + n, scratch + sg * 320u);
       put_results<2, 4>(d + 8 + n, scratch + sg * 320u + result_block<2>::FLOATS);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -3764,7 +3764,7 @@ static inline void routing_x512_body(
   if (sg == 0) {
     float scores[2], sums[1];
     uint picked[1] = {};
-    // all loads first: a sigmoid ends in a division, which later ones would wait for
+    // all loads first: they would wait for the division in a sigmoid
     UNROLL for (uint r = 0; r < 1u; ++r) load_own<2u, 64u>(scores + r * 2u, &row_router[0u], lane);
     uint keys[2];
     UNROLL for (uint i = 0; i < 2u; ++i) {
@@ -3811,8 +3811,9 @@ static inline void group_experts_x512_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-// The selections of one of 64 experts in their order, after those of all lower experts: a stable
-  // counting sort in which every threadgroup counts for itself, so that none waits for another.
+// Places the selections of one of 64 experts, in order, after those of all lower
+// experts: a stable counting sort in which every threadgroup counts for itself, so that none waits for
+// another.
   const uint expert = tg, from = sg * 192u, to = min(from + 192u, 3072u);
   threadgroup uint * lowers = (threadgroup uint *)scratch, * owns = lowers + 16u;
   uint lower = 0u, own = 0u, e = 0xffffffffu;
@@ -3894,7 +3895,7 @@ static inline void experts_gate_experts_up_x512_body(
   const uint row = (g % 22u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   GRID_WAIT;
   const uint begin = expert_starts[entry] + tg / 1408u * 32u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
@@ -3911,7 +3912,7 @@ static inline void experts_gate_experts_up_x512_body(
   if (tid < 32u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_experts_gate_proj, 2048u, 2u>, weight_step<T_w_experts_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_selected<6>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -3920,13 +3921,13 @@ static inline void experts_gate_experts_up_x512_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 4>(d + n, scratch + sg * 320u);
     put_results<2, 4>(d + 8 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -4005,7 +4006,7 @@ static inline void experts_down_x512_body(
   const uint row = (g % 16u) * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   GRID_WAIT;
   const uint begin = expert_starts[entry] + tg / 1024u * 32u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
@@ -4020,19 +4021,19 @@ static inline void experts_down_x512_body(
   if (tid < 32u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   typedef typename part_tile<1408u, 32u, 1u, 128u, weight_step<T_w_experts_down_proj, 1408u, 4u>, no_step, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 8448u, 1408u, rows_selected<6>>{experts_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -4093,28 +4094,28 @@ static inline void shared_down_x512_body(
   const uint row = g * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_shared_experts_down_proj, 2816u, 4u> w;
   weight_step<T_w_shared_experts_down_proj, 2816u, 4u>::begin(w, w_shared_experts_down_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_shared_experts_down_proj, 2816u, 4u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2816u, 32u, 1u, 128u, weight_step<T_w_shared_experts_down_proj, 2816u, 4u>, no_step, tile_inputs<act_t, 2816u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2816u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -4346,16 +4347,16 @@ static inline void lm_head_x16_2_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_lm_head, 2048u, 2u> w;
   weight_step<T_w_lm_head, 2048u, 2u>::begin(w, w_lm_head, row, 102399u, room, lane);
   no_step w_up;
   weight_step<T_w_lm_head, 2048u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_lm_head, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<64u, 64u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -4365,10 +4366,10 @@ static inline void lm_head_x16_2_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -4417,7 +4418,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 102400 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
+  // 102400 logits of each pick, 256 per simdgroup: all loads are in flight at once
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 50u, nth = tg % 50u * 8u + sg;
   device const Pick * pick = picks + at_pick;
@@ -4510,7 +4511,7 @@ static inline void picks_pick_body(
       best = max(best, r);
     }
     share_best<16u>(best, at, work, sg, lane);
-    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the pick before it changes
+    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // all threads have read the pick, which changes below
     const ulong k = best_key<16u>(work);
     const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
     uint token = ~uint(k);

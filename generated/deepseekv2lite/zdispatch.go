@@ -20,7 +20,7 @@ var (
 	heads  = plan.Of(plan.SpaceHeads)
 )
 
-// sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
+// sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
 var sequencesApple = []plan.Sequence{
 	{Width: 1, Head: 216, ArenaBytes: 5341184, Dispatches: plan.Expand(
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -1196,7 +1196,7 @@ var sequencesF16Nvidia = []plan.Sequence{
 	)},
 }
 
-// picking picks tokens after rows by their logits.
+// picking lists the dispatches that sample tokens from the logits of rows.
 var pickingApple = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 204800}, plan.Operand{Space: plan.SpacePick, Offset: 1008896, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 7562496, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7588096, Bytes: 25600}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 992512, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1008896, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 7562496, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7588096, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7613696, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 14167296, Bytes: 6553600}, row),

@@ -170,7 +170,7 @@ const (
 	kPicksPickNvidia
 )
 
-// What several kernels do.
+// Descriptions that several kernels share.
 const (
 	docEmbed                      = "embed: reads the token's embedding row, makes the next norm's partial sums."
 	docQKvA                       = "q: finishes the norm of its input, multiplies, rotates by the position. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to save four dispatches and the trips of what lies between through memory."
@@ -202,7 +202,7 @@ const (
 	docPicksPick                  = "the best token of each row, or top-k, top-p, min-p, temperature and a draw: a threadgroup for each, which makes the row that of the token."
 )
 
-// The combinations of types that several kernels have.
+// Variants by types that several kernels share.
 var (
 	typesEmbed = [][]quant.Type{
 		{quant.F16},
@@ -347,7 +347,7 @@ var (
 	}
 )
 
-// The slots of several kernels.
+// Slots that several kernels share.
 var (
 	slotsEmbed = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},

@@ -60,7 +60,7 @@ var Bundles = []*plan.Bundle{
 		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesNvidia,
-		SourceHash:  "4fd85278a83773c867f4a9f365b99e2ef0e3686de25baa6e8ca3a15b18afcaf1",
+		SourceHash:  "f4f966a6c6ad8245ded3ef28c8f7b495e8b30972cc9641badf0537521102a77e",
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "721b3bc4c668935b183428586ddcea28d0b8c99ddcb8ca6a6414cc67f6d4d8c1",
 		Weights:     weightsApple,
@@ -78,15 +78,15 @@ var Bundles = []*plan.Bundle{
 		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesF16Nvidia,
-		SourceHash:  "787217297f28ed85a49359814c738bbbd9c8cbd33eaea758be4c3e78d866e0e6",
+		SourceHash:  "b1eaedb8eb4ccc8a71e5451ac7e82fa23215fba04df2e4d377723d0ba41bf1fe",
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "721b3bc4c668935b183428586ddcea28d0b8c99ddcb8ca6a6414cc67f6d4d8c1",
 		Weights:     weightsApple,
 	},
 }
 
-// model is what a file must have to fit.
+// model has the dimensions that a model file must have.
 var modelApple = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 102400, HiddenSize: 2048, NumHiddenLayers: 27, NumAttentionHeads: 16, KVLoraRank: 512, QKNopeHeadDim: 128, QKRopeHeadDim: 64, VHeadDim: 128, IntermediateSize: 10944, MaxPositionEmbeddings: 163840, RMSNormEps: 1e-06}, Rope: plan.Rope{Theta: 10000.0, Yarn: true, Factor: 40.0, OriginalContext: 4096, MScaleAllDim: 0.707, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 64, NumExpertsPerTok: 6, NSharedExperts: 2, MoEIntermediateSize: 1408, FirstKDenseReplace: 1, ScoringFunc: "softmax", RoutedScalingFactor: 1.0, NGroup: 1, TopKGroup: 1}, Tokenizer: "deepseek-llm", ChatTemplate: "deepseek-v2"}
 
-// ropeFreqs are the angles per position, in radians.
+// ropeFreqs are the RoPE frequencies, in radians per position.
 var ropeFreqsApple = []float64{1.0, 0.7498942093324559, 0.5623413251903491, 0.4216965034285822, 0.31622776601683794, 0.2371373705661655, 0.17782794100389224, 0.13335214321633237, 0.09999999999999998, 0.07498942093324555, 0.056234132519034884, 0.03900692656714385, 0.026879360111431216, 0.018378146218877817, 0.012447955870272457, 0.008334508951020768, 0.0055, 0.0035619974943291682, 0.0022493653007613964, 0.001370513636142893, 0.0007905694150420948, 0.0004149903984907898, 0.00017782794100389227, 3.333803580408312e-05, 2.5000000000000008e-05, 1.8747355233311396e-05, 1.405853312975873e-05, 1.0542412585714559e-05, 7.905694150420949e-06, 5.9284342641541385e-06, 4.445698525097307e-06, 3.3338035804083106e-06}

@@ -72,7 +72,7 @@ static inline void q_kv_a_body(
     preload<T_w_q_proj, 4, 256u, 32u, 1u> loaded_w;
     preload<T_w_q_proj, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const uint d = at % 96u;
     const bool turns = mine && d >= 64u;
     device const float * cs = rope + (ulong(current.pos) * 16u + (turns ? (d - 64u) / 2u : 0u)) * 2u;
@@ -102,7 +102,7 @@ static inline void q_kv_a_body(
     preload<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u> loaded_w;
     preload<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
@@ -160,7 +160,7 @@ static inline void store_kv_k_b_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + current.table * 2560u)[current.pos / PAGE_ROWS];
     float weight[2];
     UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 255u)];
@@ -203,7 +203,7 @@ static inline void store_kv_k_b_body(
     preload<T_w_k_b_proj, 4, 64u, 32u, 1u> loaded_w;
     preload<T_w_k_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     dot_preload<T_w_k_b_proj, 4, 64u, 32u, 4u>(loaded_w, w, in_acts{q_rope + entry * 96u}, lane, sum);
     sum_lanes<4>(sum);
@@ -250,9 +250,9 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 4 heads on one of 132 splits; one without rows says just that
+  // 4 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -308,9 +308,9 @@ static inline void attend_f16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 4 heads on one of 132 splits; one without rows says just that
+  // 4 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -340,9 +340,9 @@ static inline void attend_q8_0_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 4 heads on one of 132 splits; one without rows says just that
+  // 4 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -425,10 +425,10 @@ static inline void v_b_body(
   preload<T_w_v_b_proj, 4, 256u, 32u, 1u> loaded_w;
   preload<T_w_v_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(256u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(256u)); // arrives while splits are combined
   combine_splits<132u, 4u, 256u, 128u, 2u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 256u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_preload<T_w_v_b_proj, 4, 256u, 32u, 4u>(loaded_w, w, in_shared{xs, 0u}, lane, sum);
@@ -478,7 +478,7 @@ static inline void o_proj_body(
   preload<T_w_o_proj, 4, 256u, 32u, 1u> loaded_w;
   preload<T_w_o_proj, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -535,7 +535,7 @@ static inline void gate_up_body(
   preload<T_w_up_proj, 4, 256u, 32u, 2u> loaded_up;
   preload<T_w_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, loaded_up);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[2];
@@ -595,7 +595,7 @@ static inline void down_body(
   preload<T_w_down_proj, 4, 608u, 64u, 1u> loaded_w;
   preload<T_w_down_proj, 4, 608u, 64u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -650,7 +650,7 @@ static inline void router_shared_gate_shared_up_body(
     const uint g = tg;
     const uint row = g * 16u + sg * 4u;
     const uint end = min(g * 16u + 16u, 8u);
-    const uint first = min(row, 4u); // a last simdgroup repeats rows, but stores only its own
+    const uint first = min(row, 4u); // the last simdgroup repeats rows, but stores only its own
     const uint at = first + lane; // lane r finishes row r
     const bool mine = lane < 4 && at >= row && at < end;
     device const uchar * w = w_gate + first * T_w_gate::row_bytes(256u);
@@ -658,7 +658,7 @@ static inline void router_shared_gate_shared_up_body(
     preload<T_w_gate, 4, 256u, 32u, 1u> loaded_w;
     preload<T_w_gate, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
@@ -686,7 +686,7 @@ static inline void router_shared_gate_shared_up_body(
     preload<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u> loaded_up;
     preload<T_w_shared_experts_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, loaded_up);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float sum_up[4] = {};
     float partials[2];
@@ -749,7 +749,7 @@ static inline void experts_gate_experts_up_body(
   const uint entry = g / 10u;
   const uint row = (g % 10u) * 16u + sg * 4u;
   const uint end = min((g % 10u) * 16u + 16u, 160u);
-  const uint first = min(row, 156u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = min(row, 156u); // the last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end;
   GRID_WAIT;
@@ -757,19 +757,19 @@ static inline void experts_gate_experts_up_body(
     float scores[1], sums[1];
     uint picked[1] = {};
   if (sg == 0) {
-    // all loads first: a sigmoid ends in a division, which later ones would wait for
+    // all loads first: they would wait for the division in a sigmoid
     UNROLL for (uint r = 0; r < 1u; ++r) load_own<1u, 8u>(scores + r * 1u, &router[0u], lane);
     uint keys[1];
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const float score = scores[i];
       keys[i] = expert_key<8u>(score, 32u * (i % 1u) + lane);
     }
-    for (uint k = 0; k <= entry; ++k) pick_for<1, 1u>(k, keys, picked, lane); // no more than it takes to know its own
+    for (uint k = 0; k <= entry; ++k) pick_for<1, 1u>(k, keys, picked, lane); // until its own expert is known
     if (lane == entry) *chosen = picked[0];
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint expert = *chosen;
-  if (g == 20u && sg == 0) { // which has picked all
+  if (g == 20u && sg == 0) { // this threadgroup has picked all experts
     softmax<1u, 1u, 8u>(scores, sums, lane);
     float weights[1];
     UNROLL for (uint r = 0; r < 1u; ++r) weights[r] = score_at<1u>(scores + r * 1u, picked[r]) / sums[r];
@@ -846,7 +846,7 @@ static inline void experts_down_shared_down_body(
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
   const uint end = min(g * 16u + 16u, 256u);
-  const uint first = min(row, 252u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = min(row, 252u); // the last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(320u);
@@ -856,7 +856,7 @@ static inline void experts_down_shared_down_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   if (row < end) {
-    // the shared experts, one matrix of 320 columns; its weights are the first to be there
+    // the shared experts, one matrix of 320 columns; its weights arrive first
     dot_one<T_w_shared_experts_down_proj, 4, 320u, 32u, 4u>(shared, in_acts{shared_swiglu}, 0u, 320u,
         idle_first<T_w_experts_down_proj, 160u, 3u, 32u>(lane), sum);
     dot_experts<T_w_experts_down_proj, 4, 160u, 3u, 32u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(160u), (args.stride0 * T_w_experts_down_proj::row_bytes(160u)),
@@ -917,7 +917,7 @@ static inline void lm_head_body(
   preload<T_w_lm_head, 4, 256u, 32u, 1u> loaded_w;
   preload<T_w_lm_head, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
@@ -1017,16 +1017,16 @@ static inline void q_kv_a_x16_body(
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_proj, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_proj, row, 383u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_q_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -1043,10 +1043,10 @@ static inline void q_kv_a_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -1071,16 +1071,16 @@ static inline void q_kv_a_x16_body(
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, room, lane);
     no_weights w_up;
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -1090,10 +1090,10 @@ static inline void q_kv_a_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -1156,7 +1156,7 @@ static inline void store_kv_k_b_x16_body(
     constant Row & row_current = current[row_index];
     device const act_t * row_kv_a = kv_a + row_index * 288u;
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + row_current.table * 2560u)[row_current.pos / PAGE_ROWS];
     float weight[2];
     UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 255u)];
@@ -1197,28 +1197,28 @@ static inline void store_kv_k_b_x16_body(
     const uint row = (g % 4u) * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u> w;
     weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(64u)), row, 255u, room, lane);
     no_weights w_up;
     weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 384u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 384u, 0u, rows_between<true>>{q_rope + entry * 96u, which}, tile, slice, tid, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 2u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 2>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1277,9 +1277,9 @@ static inline void attend_x16_body(
   device const act_t * row_q_rope = q_rope + row_index * 384u;
   device act_t * row_attend_out = attend_out + row_index * 8192u;
   device float * row_attend_ml = attend_ml + row_index * 64u;
-  // 4 heads on one of 8 splits; one without rows says just that
+  // 4 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1345,9 +1345,9 @@ static inline void attend_x16_f16_body(
   device const act_t * row_q_rope = q_rope + row_index * 384u;
   device act_t * row_attend_out = attend_out + row_index * 8192u;
   device float * row_attend_ml = attend_ml + row_index * 64u;
-  // 4 heads on one of 8 splits; one without rows says just that
+  // 4 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1387,9 +1387,9 @@ static inline void attend_x16_q8_0_body(
   device const act_t * row_q_rope = q_rope + row_index * 384u;
   device act_t * row_attend_out = attend_out + row_index * 8192u;
   device float * row_attend_ml = attend_ml + row_index * 64u;
-  // 4 heads on one of 8 splits; one without rows says just that
+  // 4 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1507,16 +1507,16 @@ static inline void v_b_x16_body(
   const uint row = (g % 2u) * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)), row, 63u, room, lane);
   no_weights w_up;
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1024u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1024u, 0u, rows_between<true>>{o_lat + entry * 256u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1524,10 +1524,10 @@ static inline void v_b_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -1577,21 +1577,21 @@ static inline void o_proj_x16_body(
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 254u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + (i * 2u + slice) * 4u + lane / 8u);
@@ -1601,10 +1601,10 @@ static inline void o_proj_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -1667,7 +1667,7 @@ static inline void gate_up_x16_body(
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 607u, room, lane);
@@ -1676,9 +1676,9 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -1688,11 +1688,11 @@ static inline void gate_up_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 320u);
     put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 320>(blocks, input, lane % 8u * 2u);
@@ -1751,21 +1751,21 @@ static inline void down_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_down_proj, 608u, 2u, 16u, 0u> w;
   weight_rows<T_w_down_proj, 608u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_down_proj, 608u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<608u, 16u, 4u, 128u, false, weight_rows<T_w_down_proj, 608u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 608u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 608u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 254u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
@@ -1775,10 +1775,10 @@ static inline void down_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1845,7 +1845,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_gate, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_gate, 256u, 2u, 16u, 0u>::begin(w, w_gate, row, 7u, room, lane);
@@ -1855,9 +1855,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     }
     weight_rows<T_w_gate, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_gate, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -1867,10 +1867,10 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -1889,7 +1889,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u, 0u>::begin(w, w_shared_experts_gate_proj, row, 319u, room, lane);
@@ -1898,9 +1898,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_shared_experts_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_shared_experts_up_proj, 256u, 2u, 16u, 0u>, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -1910,11 +1910,11 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 320u);
       put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 320>(blocks, input, lane % 8u * 2u);
@@ -1974,11 +1974,11 @@ static inline void group_experts_shared_down_x16_body(
   if (tg < 1u) {
     GRID_WAIT;
     // 3 of 8 experts for each row, a simdgroup's rows side by side; then what all have selected, by expert
-    LAUNCH_DEPENDENTS; // one threadgroup routes: threadgroups of the next dispatch may start, and load weights that need no routing
-    const uint nkv = current[min(uint(lane), 15u)].nkv; // under way beside the logits, so without a condition
+    LAUNCH_DEPENDENTS; // the other cores are idle: the next dispatch may start, and load weights that need no routing
+    const uint nkv = current[min(uint(lane), 15u)].nkv; // in flight with the logits, so without a condition
       float scores[4], sums[4];
       uint picked[4] = {};
-      // all loads first: a sigmoid ends in a division, which later ones would wait for
+      // all loads first: they would wait for the division in a sigmoid
       UNROLL for (uint r = 0; r < 4u; ++r) load_own<1u, 8u>(scores + r * 1u, &router[min(sg + r * 4u, 15u) * 16u + 0u], lane);
       uint keys[4];
       UNROLL for (uint i = 0; i < 4u; ++i) {
@@ -1987,8 +1987,8 @@ static inline void group_experts_shared_down_x16_body(
       }
       softmax<4u, 1u, 8u>(scores, sums, lane);
       UNROLL for (uint k = 0; k < 3u; ++k) pick_for<4u, 1u>(k, keys, picked, lane);
-    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows follow, routed for nothing
-    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are after all.
+    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // unused rows come last; their routing is dropped
+    // The codes of selections sort by (expert, selection), those of unused rows last.
     threadgroup uint * codes = (threadgroup uint *)scratch;
     UNROLL for (uint r = 0; r < 4u; ++r) {
       const uint row = sg + r * 4u, s = row * 3u + lane;
@@ -2028,16 +2028,16 @@ static inline void group_experts_shared_down_x16_body(
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_shared_experts_down_proj, 320u, 2u, 16u, 0u> w;
     weight_rows<T_w_shared_experts_down_proj, 320u, 2u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 255u, room, lane);
     no_weights w_up;
     weight_rows<T_w_shared_experts_down_proj, 320u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<320u, 16u, 2u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 320u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 320u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2045,10 +2045,10 @@ static inline void group_experts_shared_down_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -2108,12 +2108,12 @@ static inline void experts_gate_experts_up_x16_body(
     constant experts_gate_experts_up_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-// 160 × 256 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // several tiles of all experts, so that it waits once for the list of selections.
+// 160 × 256 matrix of each expert times the inputs of all rows that have selected it. A threadgroup takes
+  // tiles of several experts, and so waits only once for the list of selections.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   threadgroup expert_entry * entries = (threadgroup expert_entry *)(scratch + 7056u);
   threadgroup uint * members = (threadgroup uint *)(scratch + 7089u);
   typedef entry_tiles<10u, 16u, 16u, 3u> tiles_t;
@@ -2122,17 +2122,17 @@ static inline void experts_gate_experts_up_x16_body(
   typename run_t::state run;
   run_t::clear(run, inputs_t{ready, tiles_t{entries, members, 0u}}, tile, lane);
   GRID_WAIT;
-  for (uint i = tid; i < 48u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
+  for (uint i = tid; i < 48u; i += 128u) members[i] = expert_members[i]; // in flight with the loads of the starts
   const uint all = tiles_t::list_entries<8u>(expert_starts, entries, sg == 0, lane) * 10u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  threadgroup uint * drawn = members + 48u; // of this tile, and of the one before: not all have read that
+  threadgroup uint * drawn = members + 48u; // two, by turns: some threads may still have to read the one before
   if (tg < all) {
   weight_rows<T_w_experts_gate_proj, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_experts_up_proj, 256u, 2u, 16u, 0u> w_up;
   run_t::template begin_run<110u>(run, w, w_up, experts_matrices{w_experts_gate_proj, w_experts_up_proj, (args.stride0 * T_w_experts_gate_proj::row_bytes(256u)), (args.stride1 * T_w_experts_up_proj::row_bytes(256u))},
       inputs_t{ready, tiles_t{entries, members, tg}}, all, tile, room, 0u, slice, lane);
   LAUNCH_DEPENDENTS;
-  threadgroup float * factors = scratch + 7040u; // of all rows; barriers follow before they are used
+  threadgroup float * factors = scratch + 7040u; // of all rows; barriers follow before their use
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, rows_between<true>{0u, 15u}, 256.0f, 1e-06f, factors, sg, lane);
   for (uint turn = 0u; run_t::now(run) < all; turn ^= 1u) {
     uint ticket = 0u;
@@ -2149,16 +2149,16 @@ static inline void experts_gate_experts_up_x16_body(
     run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, d, lane);
     if (tid == 0) {
       drawn[turn] = (run_t::AHEAD + 1u) * 110u + ticket;
-      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // there is one for each tile
+      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // the last ticket: there is one for each tile
     }
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + 5760u + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + 5760u + sg * 320u);
     put_results<2, 2>(d + 4 + n, scratch + 5760u + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -2222,13 +2222,13 @@ static inline void experts_down_x16_body(
     constant experts_down_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-// 256 × 160 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // several tiles of all experts, so that it waits once for the list of selections.
-  // The list is older than the dispatch that makes the inputs: weights are loaded while that dispatch ends.
+// 256 × 160 matrix of each expert times the inputs of all rows that have selected it. A threadgroup takes
+  // tiles of several experts, and so waits only once for the list of selections.
+  // An earlier dispatch than that of the inputs made the list: weights are loaded before the wait for the inputs.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   threadgroup expert_entry * entries = (threadgroup expert_entry *)(scratch + 6912u);
   threadgroup uint * members = (threadgroup uint *)(scratch + 6945u);
   typedef entry_tiles<8u, 32u, 16u, 3u> tiles_t;
@@ -2236,10 +2236,10 @@ static inline void experts_down_x16_body(
   typedef tile_run<matrices<weight_rows<T_w_experts_down_proj, 160u, 4u, 16u, 0u>, no_weights>::ALIKE, 160u, 256u, 4u, false, weight_rows<T_w_experts_down_proj, 160u, 4u, 16u, 0u>, no_weights, inputs_t, 16u> run_t;
   typename run_t::state run;
   run_t::clear(run, inputs_t{experts_swiglu, tiles_t{entries, members, 0u}}, tile, lane);
-  for (uint i = tid; i < 48u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
+  for (uint i = tid; i < 48u; i += 128u) members[i] = expert_members[i]; // in flight with the loads of the starts
   const uint all = tiles_t::list_entries<8u>(expert_starts, entries, sg == 0, lane) * 8u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  threadgroup uint * drawn = members + 48u; // of this tile, and of the one before: not all have read that
+  threadgroup uint * drawn = members + 48u; // two, by turns: some threads may still have to read the one before
   if (tg < all) {
   weight_rows<T_w_experts_down_proj, 160u, 4u, 16u, 0u> w;
   no_weights w_up;
@@ -2261,15 +2261,15 @@ static inline void experts_down_x16_body(
     run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, d, lane);
     if (tid == 0) {
       drawn[turn] = (run_t::AHEAD + 1u) * 88u + ticket;
-      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // there is one for each tile
+      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // the last ticket: there is one for each tile
     }
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + 5760u + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 2>(d + n, scratch + 5760u + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 4u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -2497,16 +2497,16 @@ static inline void lm_head_x16_body(
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_lm_head, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_lm_head, 256u, 2u, 16u, 0u>::begin(w, w_lm_head, row, 511u, room, lane);
   no_weights w_up;
   weight_rows<T_w_lm_head, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_lm_head, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -2516,10 +2516,10 @@ static inline void lm_head_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -2562,7 +2562,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 512 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
+  // 512 logits of each pick, 256 per simdgroup: all loads are in flight at once
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 1u, nth = tg % 1u * 8u + sg;
   device const Pick * pick = picks + at_pick;
@@ -2654,7 +2654,7 @@ static inline void picks_pick_body(
       best = max(best, r);
     }
     share_best<4u>(best, at, work, sg, lane);
-    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the pick before it changes
+    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // all threads have read the pick, which changes below
     const ulong k = best_key<4u>(work);
     const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
     uint token = ~uint(k);

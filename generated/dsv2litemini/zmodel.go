@@ -49,8 +49,8 @@ var Bundles = []*plan.Bundle{
 	},
 }
 
-// model is what a file must have to fit.
+// model has the dimensions that a model file must have.
 var model = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 4, KVLoraRank: 256, QKNopeHeadDim: 64, QKRopeHeadDim: 32, VHeadDim: 64, IntermediateSize: 608, MaxPositionEmbeddings: 163840, RMSNormEps: 1e-06}, Rope: plan.Rope{Theta: 10000.0, Yarn: true, Factor: 40.0, OriginalContext: 4096, MScaleAllDim: 0.707, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 8, NumExpertsPerTok: 3, NSharedExperts: 2, MoEIntermediateSize: 160, FirstKDenseReplace: 1, ScoringFunc: "softmax", RoutedScalingFactor: 1.0, NGroup: 1, TopKGroup: 1}, Tokenizer: "deepseek-llm", ChatTemplate: "none"}
 
-// ropeFreqs are the angles per position, in radians.
+// ropeFreqs are the RoPE frequencies, in radians per position.
 var ropeFreqs = []float64{1.0, 0.5623413251903491, 0.31622776601683794, 0.17782794100389224, 0.09999999999999998, 0.056234132519034884, 0.027218175575020688, 0.012829015743852227, 0.005821428571428571, 0.0024903687258429753, 0.0009599771468368297, 0.00029214590307782324, 2.5000000000000008e-05, 1.405853312975873e-05, 7.905694150420949e-06, 4.445698525097307e-06}

@@ -85,7 +85,7 @@ static inline void q_a_kv_a_body(
     preload<T_w_q_a_proj, 2, 2048u, 128u, 1u> loaded_w;
     preload<T_w_q_a_proj, 2, 2048u, 128u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[2] = {};
     float partials[8];
@@ -119,7 +119,7 @@ static inline void q_a_kv_a_body(
     preload<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 1u> loaded_w;
     preload<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
@@ -188,7 +188,7 @@ static inline void q_b_store_kv_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + current.table * 3168u)[current.pos / PAGE_ROWS];
     float weight[4];
     UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
@@ -231,7 +231,7 @@ static inline void q_b_store_kv_body(
     preload<T_w_q_b_proj, 4, 768u, 64u, 1u> loaded_w;
     preload<T_w_q_b_proj, 4, 768u, 64u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const uint d = at % 256u;
     const bool turns = mine && d >= 192u;
     device const float * cs = rope + (ulong(current.pos) * 32u + (turns ? (d - 192u) / 2u : 0u)) * 2u;
@@ -330,7 +330,7 @@ static inline void k_b_body(
   preload<T_w_k_b_proj, 4, 192u, 32u, 1u> loaded_w;
   preload<T_w_k_b_proj, 4, 192u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   dot_preload<T_w_k_b_proj, 4, 192u, 32u, 4u>(loaded_w, w, in_acts{q_rope + entry * 256u}, lane, sum);
   sum_lanes<4>(sum);
@@ -380,9 +380,9 @@ static inline void attend_body(
     constant attend_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 20 heads on one of 160 splits; one without rows says just that
+  // 20 heads on one of 160 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = rows_of_splits<16u, 16u>(nkv, uint(args.splits));
   const uint from = min(split * per, nkv);
@@ -396,8 +396,8 @@ static inline void attend_body(
     GRID_WAIT;
     const ushort own_lane = lane;
     for (uint head = 0; head < 20u; head += 5u) {
-    const ushort lane = simd_shuffle(own_lane, own_lane); // what follows from it is found in each turn, else it would stay in registers
-    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    const ushort lane = simd_shuffle(own_lane, own_lane); // the same value, but new to the compiler, which so keeps no indices from turn to turn
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all threads have read scratch
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 440u;
@@ -444,9 +444,9 @@ static inline void attend_f16_body(
     constant attend_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 20 heads on one of 160 splits; one without rows says just that
+  // 20 heads on one of 160 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = rows_of_splits<16u, 16u>(nkv, uint(args.splits));
   const uint from = min(split * per, nkv);
@@ -477,9 +477,9 @@ static inline void attend_q8_0_body(
     constant attend_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 20 heads on one of 160 splits; one without rows says just that
+  // 20 heads on one of 160 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = rows_of_splits<16u, 16u>(nkv, uint(args.splits));
   const uint from = min(split * per, nkv);
@@ -567,7 +567,7 @@ static inline void v_b_body(
   GRID_WAIT;
   float sum[8] = {};
   threadgroup float * xs = scratch;
-  PREFETCH_L1(w, 8u * T_w_v_b_proj::row_bytes(512u)); // by when the splits are combined
+  PREFETCH_L1(w, 8u * T_w_v_b_proj::row_bytes(512u)); // arrives while splits are combined
   combine_splits<160u, 20u, 512u, 256u, 2u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_one<T_w_v_b_proj, 8, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
@@ -631,7 +631,7 @@ static inline void o_proj_body(
   preload<T_w_o_proj, 2, 5120u, 128u, 1u> loaded_w;
   preload<T_w_o_proj, 2, 5120u, 128u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
@@ -706,7 +706,7 @@ static inline void gate_up_body(
   preload<T_w_up_proj, 4, 2048u, 64u, 2u> loaded_up;
   preload<T_w_up_proj, 4, 2048u, 64u, 2u>::fetch(w_up, part, loaded_up);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[8];
@@ -784,7 +784,7 @@ static inline void down_body(
   preload<T_w_down_proj, 2, 10240u, 128u, 1u> loaded_w;
   preload<T_w_down_proj, 2, 10240u, 128u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
@@ -858,7 +858,7 @@ static inline void router_shared_gate_shared_up_body(
     preload<T_w_gate, 2, 2048u, 128u, 1u> loaded_w;
     preload<T_w_gate, 2, 2048u, 128u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
@@ -893,7 +893,7 @@ static inline void router_shared_gate_shared_up_body(
     preload<T_w_shared_experts_up_proj, 2, 2048u, 128u, 2u> loaded_up;
     preload<T_w_shared_experts_up_proj, 2, 2048u, 128u, 2u>::fetch(w_up, part, loaded_up);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[2] = {};
     float sum_up[2] = {};
     float partials[8];
@@ -977,7 +977,7 @@ static inline void experts_gate_experts_up_body(
   const uint part = slice * 32u + lane;
   const uint row = (g % 96u) * 16u + sg / 2u * 4u;
   const uint end = min((g % 96u) * 16u + 16u, 1536u);
-  const uint first = min(row, 1532u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = min(row, 1532u); // the last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
   GRID_WAIT;
@@ -985,7 +985,7 @@ static inline void experts_gate_experts_up_body(
     float scores[2];
     uint picked[1] = {};
   if (sg == 0) {
-    // all loads first: a sigmoid ends in a division, which later ones would wait for
+    // all loads first: they would wait for the division in a sigmoid
     UNROLL for (uint r = 0; r < 1u; ++r) load_own<2u, 64u>(scores + r * 2u, &router[0u], lane);
     float biases[2];
     load_own<2u, 64u>(biases, w_e_score_correction_bias, lane);
@@ -995,12 +995,12 @@ static inline void experts_gate_experts_up_body(
       const float score = scores[i] + biases[i % 2u];
       keys[i] = expert_key<64u>(score, 32u * (i % 2u) + lane);
     }
-    for (uint k = 0; k <= entry; ++k) pick_for<1, 2u>(k, keys, picked, lane); // no more than it takes to know its own
+    for (uint k = 0; k <= entry; ++k) pick_for<1, 2u>(k, keys, picked, lane); // until its own expert is known
     if (lane == entry) *chosen = picked[0];
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint expert = *chosen;
-  if (g == 288u && sg == 0) { // which has picked all
+  if (g == 288u && sg == 0) { // this threadgroup has picked all experts
     float weights[1];
     UNROLL for (uint r = 0; r < 1u; ++r) weights[r] = score_at<2u>(scores + r * 2u, picked[r]);
     normalize_weights<1u, 4u>(weights, lane);
@@ -1098,7 +1098,7 @@ static inline void experts_down_shared_down_body(
   const uint part = slice * 32u + lane;
   const uint row = g * 4u + sg / 8u * 4u;
   const uint end = min(g * 4u + 4u, 2048u);
-  const uint first = min(row, 2044u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = min(row, 2044u); // the last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(1536u);
@@ -1108,7 +1108,7 @@ static inline void experts_down_shared_down_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   if (row < end) {
-    // the shared experts, one matrix of 1536 columns; its weights are the first to be there
+    // the shared experts, one matrix of 1536 columns; its weights arrive first
     dot_one<T_w_shared_experts_down_proj, 4, 1536u, 256u, 4u>(shared, in_acts{shared_swiglu}, 0u, 1536u,
         idle_first<T_w_experts_down_proj, 1536u, 4u, 256u>(part), sum);
     dot_experts<T_w_experts_down_proj, 4, 1536u, 4u, 256u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(1536u), (args.stride0 * T_w_experts_down_proj::row_bytes(1536u)),
@@ -1180,7 +1180,7 @@ static inline void lm_head_body(
   preload<T_w_lm_head, 4, 2048u, 32u, 1u> loaded_w;
   preload<T_w_lm_head, 4, 2048u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   dot_preload<T_w_lm_head, 4, 2048u, 32u, 4u>(loaded_w, w, in_acts{ready}, lane, sum);
   float partials[32];
@@ -1297,16 +1297,16 @@ static inline void q_a_kv_a_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_q_a_proj, 2048u, 2u> w;
     weight_step<T_w_q_a_proj, 2048u, 2u>::begin(w, w_q_a_proj, row, 767u, room, lane);
     no_step w_up;
     weight_step<T_w_q_a_proj, 2048u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_q_a_proj, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -1317,10 +1317,10 @@ static inline void q_a_kv_a_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1349,16 +1349,16 @@ static inline void q_a_kv_a_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u> w;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_step w_up;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -1368,10 +1368,10 @@ static inline void q_a_kv_a_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1440,7 +1440,7 @@ static inline void q_b_store_kv_x16_body(
     constant Row & row_current = current[row_index];
     device const act_t * row_kv_a = kv_a + row_index * 576u;
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + row_current.table * 3168u)[row_current.pos / PAGE_ROWS];
     float weight[4];
     UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
@@ -1479,16 +1479,16 @@ static inline void q_b_store_kv_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_q_b_proj, 768u, 2u> w;
     weight_step<T_w_q_b_proj, 768u, 2u>::begin(w, w_q_b_proj, row, 5119u, room, lane);
     no_step w_up;
     weight_step<T_w_q_b_proj, 768u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<768u, 16u, 4u, 128u, weight_step<T_w_q_b_proj, 768u, 2u>, no_step, tile_inputs<act_t, 768u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<48u, 48u, 16u, 4u>(ready_squares, which, 768.0f, 1e-05f, factors, sg, lane);
@@ -1505,10 +1505,10 @@ static inline void q_b_store_kv_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1599,28 +1599,28 @@ static inline void k_b_x16_body(
   const uint row = (g % 8u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_k_b_proj, 192u, 2u> w;
   weight_step<T_w_k_b_proj, 192u, 2u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(192u)), row, 511u, room, lane);
   no_step w_up;
   weight_step<T_w_k_b_proj, 192u, 2u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<192u, 16u, 1u, 128u, weight_step<T_w_k_b_proj, 192u, 2u>, no_step, tile_inputs<act_t, 5120u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between<true>>{q_rope + entry * 256u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1678,9 +1678,9 @@ static inline void attend_x16_body(
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
   device act_t * row_attend_out = attend_out + row_index * 81920u;
   device float * row_attend_ml = attend_ml + row_index * 320u;
-  // 20 heads on one of 8 splits; one without rows says just that
+  // 20 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1694,8 +1694,8 @@ static inline void attend_x16_body(
     GRID_WAIT;
     const ushort own_lane = lane;
     for (uint head = 0; head < 20u; head += 5u) {
-    const ushort lane = simd_shuffle(own_lane, own_lane); // what follows from it is found in each turn, else it would stay in registers
-    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    const ushort lane = simd_shuffle(own_lane, own_lane); // the same value, but new to the compiler, which so keeps no indices from turn to turn
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all threads have read scratch
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 440u;
@@ -1751,9 +1751,9 @@ static inline void attend_x16_f16_body(
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
   device act_t * row_attend_out = attend_out + row_index * 81920u;
   device float * row_attend_ml = attend_ml + row_index * 320u;
-  // 20 heads on one of 8 splits; one without rows says just that
+  // 20 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1793,9 +1793,9 @@ static inline void attend_x16_q8_0_body(
   device const act_t * row_q_rope = q_rope + row_index * 5120u;
   device act_t * row_attend_out = attend_out + row_index * 81920u;
   device float * row_attend_ml = attend_ml + row_index * 320u;
-  // 20 heads on one of 8 splits; one without rows says just that
+  // 20 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1916,16 +1916,16 @@ static inline void v_b_x16_body(
   const uint row = (g % 16u) * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_v_b_proj, 512u, 2u> w;
   weight_step<T_w_v_b_proj, 512u, 2u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)), row, 255u, room, lane);
   no_step w_up;
   weight_step<T_w_v_b_proj, 512u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<512u, 16u, 4u, 128u, weight_step<T_w_v_b_proj, 512u, 2u>, no_step, tile_inputs<act_t, 10240u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 10240u, 0u, rows_between<true>>{o_lat + entry * 512u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1933,10 +1933,10 @@ static inline void v_b_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1996,21 +1996,21 @@ static inline void o_proj_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_o_proj, 5120u, 2u> w;
   weight_step<T_w_o_proj, 5120u, 2u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_o_proj, 5120u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<5120u, 16u, 4u, 128u, weight_step<T_w_o_proj, 5120u, 2u>, no_step, tile_inputs<act_t, 5120u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 2046u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
@@ -2020,10 +2020,10 @@ static inline void o_proj_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2096,7 +2096,7 @@ static inline void gate_up_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_gate_proj, 2048u, 2u> w;
   weight_step<T_w_gate_proj, 2048u, 2u>::begin(w, w_gate_proj, row, 10239u, room, lane);
@@ -2105,9 +2105,9 @@ static inline void gate_up_x16_body(
   weight_step<T_w_gate_proj, 2048u, 2u>::send_first(w, slice, 4u, lane);
   weight_step<T_w_up_proj, 2048u, 2u>::send_first(w_up, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_gate_proj, 2048u, 2u>, weight_step<T_w_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -2117,11 +2117,11 @@ static inline void gate_up_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 320u);
     put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -2190,21 +2190,21 @@ static inline void down_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_down_proj, 10240u, 2u> w;
   weight_step<T_w_down_proj, 10240u, 2u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_down_proj, 10240u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<10240u, 16u, 4u, 128u, weight_step<T_w_down_proj, 10240u, 2u>, no_step, tile_inputs<act_t, 10240u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 10240u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 2046u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
@@ -2214,10 +2214,10 @@ static inline void down_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2293,7 +2293,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_gate, 2048u, 2u> w;
     weight_step<T_w_gate, 2048u, 2u>::begin(w, w_gate, row, 63u, room, lane);
@@ -2303,9 +2303,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     }
     weight_step<T_w_gate, 2048u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_gate, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -2315,10 +2315,10 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2337,7 +2337,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u> w;
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>::begin(w, w_shared_experts_gate_proj, row, 1535u, room, lane);
@@ -2346,9 +2346,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>::send_first(w, slice, 4u, lane);
     weight_step<T_w_shared_experts_up_proj, 2048u, 2u>::send_first(w_up, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>, weight_step<T_w_shared_experts_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -2358,11 +2358,11 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 1280u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 320u);
       put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -2433,11 +2433,11 @@ static inline void group_experts_shared_down_x16_body(
   if (tg < 1u) {
     GRID_WAIT;
     // 4 of 64 experts for each row, a simdgroup's rows side by side; then what all have selected, by expert
-    LAUNCH_DEPENDENTS; // one threadgroup routes: threadgroups of the next dispatch may start, and load weights that need no routing
-    const uint nkv = current[min(uint(lane), 15u)].nkv; // under way beside the logits, so without a condition
+    LAUNCH_DEPENDENTS; // the other cores are idle: the next dispatch may start, and load weights that need no routing
+    const uint nkv = current[min(uint(lane), 15u)].nkv; // in flight with the logits, so without a condition
       float scores[8];
       uint picked[4] = {};
-      // all loads first: a sigmoid ends in a division, which later ones would wait for
+      // all loads first: they would wait for the division in a sigmoid
       UNROLL for (uint r = 0; r < 4u; ++r) load_own<2u, 64u>(scores + r * 2u, &router[min(sg + r * 4u, 15u) * 64u + 0u], lane);
       float biases[2];
       load_own<2u, 64u>(biases, w_e_score_correction_bias, lane);
@@ -2448,8 +2448,8 @@ static inline void group_experts_shared_down_x16_body(
         keys[i] = expert_key<64u>(score, 32u * (i % 2u) + lane);
       }
       UNROLL for (uint k = 0; k < 4u; ++k) pick_for<4u, 2u>(k, keys, picked, lane);
-    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows follow, routed for nothing
-    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are after all.
+    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // unused rows come last; their routing is dropped
+    // The codes of selections sort by (expert, selection), those of unused rows last.
     threadgroup uint * codes = (threadgroup uint *)scratch;
     UNROLL for (uint r = 0; r < 4u; ++r) {
       const uint row = sg + r * 4u, s = row * 4u + lane;
@@ -2490,16 +2490,16 @@ static inline void group_experts_shared_down_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_shared_experts_down_proj, 1536u, 2u> w;
     weight_step<T_w_shared_experts_down_proj, 1536u, 2u>::begin(w, w_shared_experts_down_proj, row, 2047u, room, lane);
     no_step w_up;
     weight_step<T_w_shared_experts_down_proj, 1536u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<1536u, 16u, 4u, 128u, weight_step<T_w_shared_experts_down_proj, 1536u, 2u>, no_step, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2507,10 +2507,10 @@ static inline void group_experts_shared_down_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2584,7 +2584,7 @@ static inline void experts_gate_experts_up_x16_body(
   const uint row = (g % 96u) * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 320u;
   threadgroup half * staged = (threadgroup half *)(scratch + 640u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1792u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1792u); // for weights that are being copied
   GRID_WAIT;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
   if (begin < behind) { // else no row selected the expert
@@ -2601,7 +2601,7 @@ static inline void experts_gate_experts_up_x16_body(
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   typedef typename part_tile<2048u, 8u, 4u, 128u, weight_step<T_w_experts_gate_proj, 2048u, 2u>, weight_step<T_w_experts_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_selected<4>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_selected<4>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 1792u;
   norm_factors_in_turn<128u, 128u, 8u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -2611,11 +2611,11 @@ static inline void experts_gate_experts_up_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 1>(d + n, scratch + sg * 320u);
     put_results<2, 1>(d + 2 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -2694,7 +2694,7 @@ static inline void experts_down_x16_body(
   const uint row = (g % 64u) * 32u + sg / 4u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 320u;
   threadgroup half * staged = (threadgroup half *)(scratch + 640u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1792u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1792u); // for weights that are being copied
   GRID_WAIT;
   const uint begin = expert_starts[entry], behind = expert_starts[entry + 1u];
   if (begin < behind) { // else no row selected the expert
@@ -2709,7 +2709,7 @@ static inline void experts_down_x16_body(
   if (tid < 8u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   typedef typename part_tile<1536u, 8u, 4u, 128u, weight_step<T_w_experts_down_proj, 1536u, 4u>, no_step, tile_inputs<act_t, 6144u, 1536u, rows_selected<4>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 6144u, 1536u, rows_selected<4>>{experts_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2717,10 +2717,10 @@ static inline void experts_down_x16_body(
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 1>(d + n, scratch + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 4u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -2955,16 +2955,16 @@ static inline void lm_head_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_lm_head, 2048u, 2u> w;
   weight_step<T_w_lm_head, 2048u, 2u>::begin(w, w_lm_head, row, 154879u, room, lane);
   no_step w_up;
   weight_step<T_w_lm_head, 2048u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_lm_head, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -2974,10 +2974,10 @@ static inline void lm_head_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -3098,16 +3098,16 @@ static inline void q_a_kv_a_x512_body(
     const uint row = g * 128u + sg / 1u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_step<T_w_q_a_proj, 2048u, 4u> w;
     weight_step<T_w_q_a_proj, 2048u, 4u>::begin(w, w_q_a_proj, row, 767u, room, lane);
     no_step w_up;
     weight_step<T_w_q_a_proj, 2048u, 4u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_q_a_proj, 2048u, 4u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -3117,12 +3117,12 @@ static inline void q_a_kv_a_x512_body(
     const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 766u)]);
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 4u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<4, 4>(d + n, scratch + sg * 288u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const uint input = i * 2u + lane / 16u;
         v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -3156,16 +3156,16 @@ static inline void q_a_kv_a_x512_body(
     const uint row = g * 128u + sg / 1u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u> w;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_step w_up;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -3174,12 +3174,12 @@ static inline void q_a_kv_a_x512_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 4u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<4, 4>(d + n, scratch + sg * 288u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const uint input = i * 2u + lane / 16u;
         v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -3248,16 +3248,16 @@ static inline void q_b_x512_body(
   const uint row = g * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_q_b_proj, 768u, 4u> w;
   weight_step<T_w_q_b_proj, 768u, 4u>::begin(w, w_q_b_proj, row, 5119u, room, lane);
   no_step w_up;
   weight_step<T_w_q_b_proj, 768u, 4u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<768u, 32u, 1u, 128u, weight_step<T_w_q_b_proj, 768u, 4u>, no_step, tile_inputs<act_t, 768u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors_in_turn<24u, 32u, 32u, 4u>(ready_squares, which, 768.0f, 1e-05f, factors, sg, lane);
@@ -3273,12 +3273,12 @@ static inline void q_b_x512_body(
   UNROLL for (uint i = 0; i < 4u; ++i) angles[0][i] = angle_of<64u>(pairs, simd_shuffle(positions[0], ushort(i * 2u + lane / 16u)), turns);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -3346,7 +3346,7 @@ static inline void store_kv_x512_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_kv_a = kv_a + row_index * 576u;
 
-  // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+  // cache row [latent | k_pe] of the current position; loads that need not wait come first
   const uint page = (tables + row_current.table * 3168u)[row_current.pos / PAGE_ROWS];
   float weight[4];
   UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
@@ -3552,21 +3552,21 @@ static inline void o_proj_x512_body(
   const uint row = g * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_o_proj, 5120u, 4u> w;
   weight_step<T_w_o_proj, 5120u, 4u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_o_proj, 5120u, 4u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<5120u, 32u, 1u, 128u, weight_step<T_w_o_proj, 5120u, 4u>, no_step, tile_inputs<act_t, 5120u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 5120u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[16]; // all of them under way together
+  float2 residuals[16]; // all in flight at once
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 4u;
     const uint batch_row = rows_between<true>::row_of(which, k / 4u * 8u + i * 2u + lane / 16u);
@@ -3575,12 +3575,12 @@ static inline void o_proj_x512_body(
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 2046u)]);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -3658,7 +3658,7 @@ static inline void gate_up_x512_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_gate_proj, 2048u, 2u> w;
   weight_step<T_w_gate_proj, 2048u, 2u>::begin(w, w_gate_proj, row, 10239u, room, lane);
@@ -3667,9 +3667,9 @@ static inline void gate_up_x512_body(
   weight_step<T_w_gate_proj, 2048u, 2u>::send_first(w, 0u, 1u, lane);
   weight_step<T_w_up_proj, 2048u, 2u>::send_first(w_up, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_gate_proj, 2048u, 2u>, weight_step<T_w_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -3678,13 +3678,13 @@ static inline void gate_up_x512_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 4>(d + n, scratch + sg * 320u);
     put_results<2, 4>(d + 8 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -3758,21 +3758,21 @@ static inline void down_x512_body(
   const uint row = g * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_down_proj, 10240u, 4u> w;
   weight_step<T_w_down_proj, 10240u, 4u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_down_proj, 10240u, 4u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<10240u, 32u, 1u, 128u, weight_step<T_w_down_proj, 10240u, 4u>, no_step, tile_inputs<act_t, 10240u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 10240u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[16]; // all of them under way together
+  float2 residuals[16]; // all in flight at once
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 4u;
     const uint batch_row = rows_between<true>::row_of(which, k / 4u * 8u + i * 2u + lane / 16u);
@@ -3781,12 +3781,12 @@ static inline void down_x512_body(
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 2046u)]);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -3867,7 +3867,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_step<T_w_gate, 2048u, 2u> w;
     weight_step<T_w_gate, 2048u, 2u>::begin(w, w_gate, row, 63u, room, lane);
@@ -3877,9 +3877,9 @@ static inline void router_shared_gate_shared_up_x512_body(
     }
     weight_step<T_w_gate, 2048u, 2u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_gate, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -3888,12 +3888,12 @@ static inline void router_shared_gate_shared_up_x512_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 4u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 4>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -3917,7 +3917,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u> w;
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>::begin(w, w_shared_experts_gate_proj, row, 1535u, room, lane);
@@ -3926,9 +3926,9 @@ static inline void router_shared_gate_shared_up_x512_body(
     weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>::send_first(w, 0u, 1u, lane);
     weight_step<T_w_shared_experts_up_proj, 2048u, 2u>::send_first(w_up, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_shared_experts_gate_proj, 2048u, 2u>, weight_step<T_w_shared_experts_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -3937,13 +3937,13 @@ static inline void router_shared_gate_shared_up_x512_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 320u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 4u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 4>(d + n, scratch + sg * 320u);
       put_results<2, 4>(d + 8 + n, scratch + sg * 320u + result_block<2>::FLOATS);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -4015,7 +4015,7 @@ static inline void routing_x512_body(
   if (sg == 0) {
     float scores[2];
     uint picked[1] = {};
-    // all loads first: a sigmoid ends in a division, which later ones would wait for
+    // all loads first: they would wait for the division in a sigmoid
     UNROLL for (uint r = 0; r < 1u; ++r) load_own<2u, 64u>(scores + r * 2u, &row_router[0u], lane);
     float biases[2];
     load_own<2u, 64u>(biases, w_e_score_correction_bias, lane);
@@ -4066,8 +4066,9 @@ static inline void group_experts_x512_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-// The selections of one of 64 experts in their order, after those of all lower experts: a stable
-  // counting sort in which every threadgroup counts for itself, so that none waits for another.
+// Places the selections of one of 64 experts, in order, after those of all lower
+// experts: a stable counting sort in which every threadgroup counts for itself, so that none waits for
+// another.
   const uint expert = tg, from = sg * 128u, to = min(from + 128u, 2048u);
   threadgroup uint * lowers = (threadgroup uint *)scratch, * owns = lowers + 16u;
   uint lower = 0u, own = 0u, e = 0xffffffffu;
@@ -4149,7 +4150,7 @@ static inline void experts_gate_experts_up_x512_body(
   const uint row = (g % 24u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   GRID_WAIT;
   const uint begin = expert_starts[entry] + tg / 1536u * 32u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
@@ -4166,7 +4167,7 @@ static inline void experts_gate_experts_up_x512_body(
   if (tid < 32u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_experts_gate_proj, 2048u, 2u>, weight_step<T_w_experts_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_selected<4>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_selected<4>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -4175,13 +4176,13 @@ static inline void experts_gate_experts_up_x512_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 4>(d + n, scratch + sg * 320u);
     put_results<2, 4>(d + 8 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -4260,7 +4261,7 @@ static inline void experts_down_x512_body(
   const uint row = (g % 16u) * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   GRID_WAIT;
   const uint begin = expert_starts[entry] + tg / 1024u * 32u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
@@ -4275,19 +4276,19 @@ static inline void experts_down_x512_body(
   if (tid < 32u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   typedef typename part_tile<1536u, 32u, 1u, 128u, weight_step<T_w_experts_down_proj, 1536u, 4u>, no_step, tile_inputs<act_t, 6144u, 1536u, rows_selected<4>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 6144u, 1536u, rows_selected<4>>{experts_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -4349,28 +4350,28 @@ static inline void shared_down_x512_body(
   const uint row = g * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_shared_experts_down_proj, 1536u, 4u> w;
   weight_step<T_w_shared_experts_down_proj, 1536u, 4u>::begin(w, w_shared_experts_down_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_shared_experts_down_proj, 1536u, 4u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<1536u, 32u, 1u, 128u, weight_step<T_w_shared_experts_down_proj, 1536u, 4u>, no_step, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -4602,16 +4603,16 @@ static inline void lm_head_x16_2_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_lm_head, 2048u, 2u> w;
   weight_step<T_w_lm_head, 2048u, 2u>::begin(w, w_lm_head, row, 154879u, room, lane);
   no_step w_up;
   weight_step<T_w_lm_head, 2048u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_lm_head, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<64u, 64u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-05f, factors, sg, lane);
@@ -4621,10 +4622,10 @@ static inline void lm_head_x16_2_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -4673,7 +4674,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 154880 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
+  // 154880 logits of each pick, 256 per simdgroup: all loads are in flight at once
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 76u, nth = tg % 76u * 8u + sg;
   device const Pick * pick = picks + at_pick;
@@ -4766,7 +4767,7 @@ static inline void picks_pick_body(
       best = max(best, r);
     }
     share_best<16u>(best, at, work, sg, lane);
-    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the pick before it changes
+    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // all threads have read the pick, which changes below
     const ulong k = best_key<16u>(work);
     const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
     uint token = ~uint(k);

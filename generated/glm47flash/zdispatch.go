@@ -20,7 +20,7 @@ var (
 	heads  = plan.Of(plan.SpaceHeads)
 )
 
-// sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
+// sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
 var sequencesApple = []plan.Sequence{
 	{Width: 1, Head: 423, ArenaBytes: 6671872, Dispatches: plan.Expand(
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -1182,7 +1182,7 @@ var sequencesF16Nvidia = []plan.Sequence{
 	)},
 }
 
-// picking picks tokens after rows by their logits.
+// picking lists the dispatches that sample tokens from the logits of rows.
 var pickingApple = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 309760}, plan.Operand{Space: plan.SpacePick, Offset: 1113856, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 11026176, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11065088, Bytes: 38912}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1097472, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1113856, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 11026176, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11065088, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11104000, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 21016320, Bytes: 9912320}, row),

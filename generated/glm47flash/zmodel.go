@@ -60,7 +60,7 @@ var Bundles = []*plan.Bundle{
 		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesNvidia,
-		SourceHash:  "a1b61798e255f0b4d4695742af4d39a0f299690625cbf706c0297be62a71b72e",
+		SourceHash:  "466d13725145606247740fd0ae0c3567d03e00a26f2be8ed50b6e26f43d0678b",
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "b67bcff238fe0327c2e1e14ac826453eb76ac801d263463f43642810f41bf0d3",
 		Weights:     weightsApple,
@@ -78,15 +78,15 @@ var Bundles = []*plan.Bundle{
 		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesF16Nvidia,
-		SourceHash:  "21303cb1143462d411c6049d381bd5abdf9915bb41c99439e698028cb697fb43",
+		SourceHash:  "1d1be58d777c12d82b4f02466d991e439545c40b7b9e702664214d185fb334cd",
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "b67bcff238fe0327c2e1e14ac826453eb76ac801d263463f43642810f41bf0d3",
 		Weights:     weightsApple,
 	},
 }
 
-// model is what a file must have to fit.
+// model has the dimensions that a model file must have.
 var modelApple = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 154880, HiddenSize: 2048, NumHiddenLayers: 47, NumAttentionHeads: 20, QLoraRank: 768, KVLoraRank: 512, QKNopeHeadDim: 192, QKRopeHeadDim: 64, VHeadDim: 256, IntermediateSize: 10240, MaxPositionEmbeddings: 202752, RMSNormEps: 1e-05}, Rope: plan.Rope{Theta: 1e+06, Factor: 1.0, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 64, NumExpertsPerTok: 4, NSharedExperts: 1, MoEIntermediateSize: 1536, FirstKDenseReplace: 1, ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: 1.8, NGroup: 1, TopKGroup: 1}, Tokenizer: "glm4", ChatTemplate: "glm4"}
 
-// ropeFreqs are the angles per position, in radians.
+// ropeFreqs are the RoPE frequencies, in radians per position.
 var ropeFreqsApple = []float64{1.0, 0.6493816315762113, 0.4216965034285823, 0.27384196342643613, 0.1778279410038923, 0.11547819846894583, 0.07498942093324558, 0.048696752516586325, 0.0316227766016838, 0.020535250264571463, 0.013335214321633242, 0.008659643233600654, 0.005623413251903492, 0.003651741272548378, 0.002371373705661656, 0.0015399265260594925, 0.001, 0.0006493816315762111, 0.00042169650342858213, 0.00027384196342643605, 0.00017782794100389224, 0.00011547819846894581, 7.498942093324557e-05, 4.8696752516586306e-05, 3.162277660168379e-05, 2.053525026457146e-05, 1.3335214321633239e-05, 8.659643233600652e-06, 5.623413251903491e-06, 3.651741272548377e-06, 2.3713737056616552e-06, 1.539926526059492e-06}

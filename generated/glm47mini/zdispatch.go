@@ -20,7 +20,7 @@ var (
 	heads  = plan.Of(plan.SpaceHeads)
 )
 
-// sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
+// sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
 var sequences = []plan.Sequence{
 	{Width: 1, Head: 36, ArenaBytes: 694784, Dispatches: []plan.Dispatch{
 		beside(kEmbed, -1, row, weight(0), at(0, 1024), next(1), at(1024, 1024), at(2048, 256)),
@@ -205,7 +205,7 @@ var sequencesF16 = []plan.Sequence{
 	}},
 }
 
-// picking picks tokens after rows by their logits.
+// picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 1024}, plan.Operand{Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 837888, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838144, Bytes: 256}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 788736, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 837888, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838144, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838400, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 871168, Bytes: 32768}, row),

@@ -7,7 +7,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// weights lists every tensor: role, GGUF name, shape, layers, the kernel that binds it, the types covered.
+// weights lists every tensor: role, GGUF name, shape, layers, the kernel that reads it, and the types supported.
 var weights = []plan.Weight{
 	{Role: "embed_tokens", GGUF: "token_embd.weight", Cols: 256, Rows: 512, Batch: 1, First: -1, Kernel: "embed", Types: []quant.Type{quant.Q4_K}},
 	{Role: "input_layernorm", GGUF: "blk.%d.attn_norm.weight", Cols: 256, Rows: 1, Batch: 1, Last: 4, Kernel: "embed", Types: []quant.Type{quant.F32}},
@@ -35,7 +35,7 @@ var weights = []plan.Weight{
 	{Role: "lm_head", GGUF: "output.weight", Cols: 256, Rows: 512, Batch: 1, First: -1, Kernel: "lm_head", Types: []quant.Type{quant.Q6_K}},
 }
 
-// profiles lists the quant profiles: per weight one type for all layers, or one per layer.
+// profiles lists the quant profiles: for each weight one type for all layers, or one per layer.
 var profiles = []plan.Profile{
 	{Name: "q4_k_m", Types: [][]quant.Type{
 		{quant.Q4_K},

@@ -72,7 +72,7 @@ static inline void q_a_kv_a_body(
     preload<T_w_q_a_proj, 4, 96u, 32u, 1u> loaded_w;
     preload<T_w_q_a_proj, 4, 96u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[4] = {};
     float partials[1];
@@ -99,7 +99,7 @@ static inline void q_a_kv_a_body(
     preload<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 1u> loaded_w;
     preload<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
@@ -152,7 +152,7 @@ static inline void q_b_store_kv_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + current.table * 3168u)[current.pos / PAGE_ROWS];
     float weight[1];
     UNROLL for (uint k = 0; k < 1u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 63u)];
@@ -193,7 +193,7 @@ static inline void q_b_store_kv_body(
     preload<T_w_q_b_proj, 4, 64u, 32u, 1u> loaded_w;
     preload<T_w_q_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const uint d = at % 64u;
     const bool turns = mine && d >= 48u;
     device const float * cs = rope + (ulong(current.pos) * 8u + (turns ? (d - 48u) / 2u : 0u)) * 2u;
@@ -264,7 +264,7 @@ static inline void k_b_body(
   preload<T_w_k_b_proj, 4, 48u, 32u, 1u> loaded_w;
   preload<T_w_k_b_proj, 4, 48u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   dot_preload<T_w_k_b_proj, 4, 48u, 32u, 4u>(loaded_w, w, in_acts{q_rope + entry * 64u}, lane, sum);
   sum_lanes<4>(sum);
@@ -299,9 +299,9 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 5 heads on one of 132 splits; one without rows says just that
+  // 5 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -396,10 +396,10 @@ static inline void v_b_body(
   preload<T_w_v_b_proj, 4, 64u, 32u, 1u> loaded_w;
   preload<T_w_v_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(64u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(64u)); // arrives while splits are combined
   combine_splits<132u, 5u, 64u, 128u, 8u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 64u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_preload<T_w_v_b_proj, 4, 64u, 32u, 4u>(loaded_w, w, in_shared{xs, 0u}, lane, sum);
@@ -449,7 +449,7 @@ static inline void o_proj_body(
   preload<T_w_o_proj, 4, 320u, 32u, 1u> loaded_w;
   preload<T_w_o_proj, 4, 320u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -506,7 +506,7 @@ static inline void gate_up_body(
   preload<T_w_up_proj, 4, 96u, 32u, 2u> loaded_up;
   preload<T_w_up_proj, 4, 96u, 32u, 2u>::fetch(w_up, lane, loaded_up);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[1];
@@ -563,7 +563,7 @@ static inline void down_body(
   preload<T_w_down_proj, 4, 160u, 32u, 1u> loaded_w;
   preload<T_w_down_proj, 4, 160u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -620,7 +620,7 @@ static inline void router_shared_gate_shared_up_body(
     preload<T_w_gate, 4, 96u, 32u, 1u> loaded_w;
     preload<T_w_gate, 4, 96u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
@@ -648,7 +648,7 @@ static inline void router_shared_gate_shared_up_body(
     preload<T_w_shared_experts_up_proj, 4, 96u, 32u, 2u> loaded_up;
     preload<T_w_shared_experts_up_proj, 4, 96u, 32u, 2u>::fetch(w_up, lane, loaded_up);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float sum_up[4] = {};
     float partials[1];
@@ -712,7 +712,7 @@ static inline void experts_gate_experts_up_body(
   const uint entry = g / 4u;
   const uint row = (g % 4u) * 16u + sg * 4u;
   const uint end = min((g % 4u) * 16u + 16u, 64u);
-  const uint first = min(row, 60u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = min(row, 60u); // the last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end;
   GRID_WAIT;
@@ -720,7 +720,7 @@ static inline void experts_gate_experts_up_body(
     float scores[1];
     uint picked[1] = {};
   if (sg == 0) {
-    // all loads first: a sigmoid ends in a division, which later ones would wait for
+    // all loads first: they would wait for the division in a sigmoid
     UNROLL for (uint r = 0; r < 1u; ++r) load_own<1u, 16u>(scores + r * 1u, &router[0u], lane);
     float biases[1];
     load_own<1u, 16u>(biases, w_e_score_correction_bias, lane);
@@ -730,12 +730,12 @@ static inline void experts_gate_experts_up_body(
       const float score = scores[i] + biases[i % 1u];
       keys[i] = expert_key<16u>(score, 32u * (i % 1u) + lane);
     }
-    for (uint k = 0; k <= entry; ++k) pick_for<1, 1u>(k, keys, picked, lane); // no more than it takes to know its own
+    for (uint k = 0; k <= entry; ++k) pick_for<1, 1u>(k, keys, picked, lane); // until its own expert is known
     if (lane == entry) *chosen = picked[0];
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint expert = *chosen;
-  if (g == 12u && sg == 0) { // which has picked all
+  if (g == 12u && sg == 0) { // this threadgroup has picked all experts
     float weights[1];
     UNROLL for (uint r = 0; r < 1u; ++r) weights[r] = score_at<1u>(scores + r * 1u, picked[r]);
     normalize_weights<1u, 4u>(weights, lane);
@@ -813,7 +813,7 @@ static inline void experts_down_shared_down_body(
   const uint g = tg;
   const uint row = g * 16u + sg * 4u;
   const uint end = min(g * 16u + 16u, 96u);
-  const uint first = min(row, 92u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = min(row, 92u); // the last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(64u);
@@ -823,7 +823,7 @@ static inline void experts_down_shared_down_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   if (row < end) {
-    // the shared experts, one matrix of 64 columns; its weights are the first to be there
+    // the shared experts, one matrix of 64 columns; its weights arrive first
     dot_one<T_w_shared_experts_down_proj, 4, 64u, 32u, 4u>(shared, in_acts{shared_swiglu}, 0u, 64u,
         idle_first<T_w_experts_down_proj, 64u, 4u, 32u>(lane), sum);
     dot_experts<T_w_experts_down_proj, 4, 64u, 4u, 32u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(64u), (args.stride0 * T_w_experts_down_proj::row_bytes(64u)),
@@ -881,7 +881,7 @@ static inline void lm_head_body(
   preload<T_w_lm_head, 4, 96u, 32u, 1u> loaded_w;
   preload<T_w_lm_head, 4, 96u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
@@ -982,16 +982,16 @@ static inline void q_a_kv_a_x16_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 63u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
@@ -1001,12 +1001,12 @@ static inline void q_a_kv_a_x16_body(
     const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 62u)]);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 2u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 2>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1035,16 +1035,16 @@ static inline void q_a_kv_a_x16_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 79u, room, lane);
     no_weights w_up;
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
@@ -1053,12 +1053,12 @@ static inline void q_a_kv_a_x16_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 2u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 2>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1117,7 +1117,7 @@ static inline void q_b_store_kv_x16_body(
     constant Row & row_current = current[row_index];
     device const act_t * row_kv_a = kv_a + row_index * 80u;
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + row_current.table * 3168u)[row_current.pos / PAGE_ROWS];
     float weight[1];
     UNROLL for (uint k = 0; k < 1u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 63u)];
@@ -1156,16 +1156,16 @@ static inline void q_b_store_kv_x16_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 319u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 64u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 64u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<4u, 16u, 16u, 4u>(ready_squares, which, 64.0f, 1e-05f, factors, sg, lane);
@@ -1181,12 +1181,12 @@ static inline void q_b_store_kv_x16_body(
     UNROLL for (uint i = 0; i < 2u; ++i) angles[0][i] = angle_of<16u>(pairs, simd_shuffle(positions[0], ushort(i * 4u + lane / 8u)), turns);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 2u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 2>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1254,28 +1254,28 @@ static inline void k_b_x16_body(
   const uint row = (g % 1u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_k_b_proj, 48u, 2u, 16u, 0u> w;
   weight_rows<T_w_k_b_proj, 48u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(48u)), row, 63u, room, lane);
   no_weights w_up;
   weight_rows<T_w_k_b_proj, 48u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<48u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 48u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 320u, 0u, rows_between<true>>{q_rope + entry * 64u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1324,9 +1324,9 @@ static inline void attend_x16_body(
   device const act_t * row_q_rope = q_rope + row_index * 320u;
   device act_t * row_attend_out = attend_out + row_index * 2560u;
   device float * row_attend_ml = attend_ml + row_index * 80u;
-  // 5 heads on one of 8 splits; one without rows says just that
+  // 5 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1456,28 +1456,28 @@ static inline void v_b_x16_body(
   const uint row = (g % 1u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u> w;
   weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)), row, 63u, room, lane);
   no_weights w_up;
   weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 320u, 0u, rows_between<true>>{o_lat + entry * 64u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1527,21 +1527,21 @@ static inline void o_proj_x16_body(
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_o_proj, 320u, 2u, 16u, 0u> w;
   weight_rows<T_w_o_proj, 320u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 95u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 320u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<320u, 16u, 2u, 128u, false, weight_rows<T_w_o_proj, 320u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 320u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 320u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 94u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + (i * 2u + slice) * 4u + lane / 8u);
@@ -1551,10 +1551,10 @@ static inline void o_proj_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -1617,7 +1617,7 @@ static inline void gate_up_x16_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u> w;
   weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 159u, room, lane);
@@ -1626,9 +1626,9 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
@@ -1637,13 +1637,13 @@ static inline void gate_up_x16_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 320u);
     put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -1702,21 +1702,21 @@ static inline void down_x16_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u> w;
   weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 95u, room, lane);
   no_weights w_up;
   weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<160u, 16u, 1u, 128u, false, weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 160u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 160u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[4]; // all of them under way together
+  float2 residuals[4]; // all in flight at once
   UNROLL for (uint k = 0; k < 4u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 94u), i = k % 2u;
     const uint batch_row = rows_between<true>::row_of(which, k / 2u * 8u + i * 4u + lane / 8u);
@@ -1725,12 +1725,12 @@ static inline void down_x16_body(
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 94u)]);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1797,7 +1797,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_gate, 96u, 2u, 16u, 0u> w;
     weight_rows<T_w_gate, 96u, 2u, 16u, 0u>::begin(w, w_gate, row, 15u, room, lane);
@@ -1807,9 +1807,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     }
     weight_rows<T_w_gate, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_gate, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
@@ -1818,12 +1818,12 @@ static inline void router_shared_gate_shared_up_x16_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 2u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 2>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1842,7 +1842,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u, 0u> w;
     weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u, 0u>::begin(w, w_shared_experts_gate_proj, row, 63u, room, lane);
@@ -1851,9 +1851,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     weight_rows<T_w_shared_experts_up_proj, 96u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_shared_experts_gate_proj, 96u, 2u, 16u, 0u>, weight_rows<T_w_shared_experts_up_proj, 96u, 2u, 16u, 0u>, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
@@ -1862,13 +1862,13 @@ static inline void router_shared_gate_shared_up_x16_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 320u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 2u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 2>(d + n, scratch + sg * 320u);
       put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -1929,11 +1929,11 @@ static inline void group_experts_shared_down_x16_body(
   if (tg < 1u) {
     GRID_WAIT;
     // 4 of 16 experts for each row, a simdgroup's rows side by side; then what all have selected, by expert
-    LAUNCH_DEPENDENTS; // one threadgroup routes: threadgroups of the next dispatch may start, and load weights that need no routing
-    const uint nkv = current[min(uint(lane), 15u)].nkv; // under way beside the logits, so without a condition
+    LAUNCH_DEPENDENTS; // the other cores are idle: the next dispatch may start, and load weights that need no routing
+    const uint nkv = current[min(uint(lane), 15u)].nkv; // in flight with the logits, so without a condition
       float scores[4];
       uint picked[4] = {};
-      // all loads first: a sigmoid ends in a division, which later ones would wait for
+      // all loads first: they would wait for the division in a sigmoid
       UNROLL for (uint r = 0; r < 4u; ++r) load_own<1u, 16u>(scores + r * 1u, &router[min(sg + r * 4u, 15u) * 16u + 0u], lane);
       float biases[1];
       load_own<1u, 16u>(biases, w_e_score_correction_bias, lane);
@@ -1944,8 +1944,8 @@ static inline void group_experts_shared_down_x16_body(
         keys[i] = expert_key<16u>(score, 32u * (i % 1u) + lane);
       }
       UNROLL for (uint k = 0; k < 4u; ++k) pick_for<4u, 1u>(k, keys, picked, lane);
-    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows follow, routed for nothing
-    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are after all.
+    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // unused rows come last; their routing is dropped
+    // The codes of selections sort by (expert, selection), those of unused rows last.
     threadgroup uint * codes = (threadgroup uint *)scratch;
     UNROLL for (uint r = 0; r < 4u; ++r) {
       const uint row = sg + r * 4u, s = row * 4u + lane;
@@ -1986,28 +1986,28 @@ static inline void group_experts_shared_down_x16_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u, 0u> w;
     weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 95u, room, lane);
     no_weights w_up;
     weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 64u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 64u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 2u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 2>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -2065,12 +2065,12 @@ static inline void experts_gate_experts_up_x16_body(
     constant experts_gate_experts_up_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-// 64 × 96 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // several tiles of all experts, so that it waits once for the list of selections.
+// 64 × 96 matrix of each expert times the inputs of all rows that have selected it. A threadgroup takes
+  // tiles of several experts, and so waits only once for the list of selections.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights that are being copied
   threadgroup expert_entry * entries = (threadgroup expert_entry *)(scratch + 4752u);
   threadgroup uint * members = (threadgroup uint *)(scratch + 4824u);
   typedef entry_tiles<4u, 16u, 8u, 4u> tiles_t;
@@ -2079,17 +2079,17 @@ static inline void experts_gate_experts_up_x16_body(
   typename run_t::state run;
   run_t::clear(run, inputs_t{ready, tiles_t{entries, members, 0u}}, tile, lane);
   GRID_WAIT;
-  for (uint i = tid; i < 64u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
+  for (uint i = tid; i < 64u; i += 128u) members[i] = expert_members[i]; // in flight with the loads of the starts
   const uint all = tiles_t::list_entries<16u>(expert_starts, entries, sg == 0, lane) * 4u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  threadgroup uint * drawn = members + 64u; // of this tile, and of the one before: not all have read that
+  threadgroup uint * drawn = members + 64u; // two, by turns: some threads may still have to read the one before
   if (tg < all) {
   weight_rows<T_w_experts_gate_proj, 96u, 2u, 8u, 0u> w;
   weight_rows<T_w_experts_up_proj, 96u, 2u, 8u, 0u> w_up;
   run_t::template begin_run<96u>(run, w, w_up, experts_matrices{w_experts_gate_proj, w_experts_up_proj, (args.stride0 * T_w_experts_gate_proj::row_bytes(96u)), (args.stride1 * T_w_experts_up_proj::row_bytes(96u))},
       inputs_t{ready, tiles_t{entries, members, tg}}, all, tile, room, 0u, slice, lane);
   LAUNCH_DEPENDENTS;
-  threadgroup float * factors = scratch + 4736u; // of all rows; barriers follow before they are used
+  threadgroup float * factors = scratch + 4736u; // of all rows; barriers follow before their use
   norm_factors<6u, 16u, 16u, 4u>(ready_squares, rows_between<true>{0u, 15u}, 96.0f, 1e-05f, factors, sg, lane);
   for (uint turn = 0u; run_t::now(run) < all; turn ^= 1u) {
     uint ticket = 0u;
@@ -2106,16 +2106,16 @@ static inline void experts_gate_experts_up_x16_body(
     run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, d, lane);
     if (tid == 0) {
       drawn[turn] = (run_t::AHEAD + 1u) * 96u + ticket;
-      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // there is one for each tile
+      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // the last ticket: there is one for each tile
     }
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + 3456u + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 1>(d + n, scratch + 3456u + sg * 320u);
     put_results<2, 1>(d + 2 + n, scratch + 3456u + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -2179,13 +2179,13 @@ static inline void experts_down_x16_body(
     constant experts_down_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-// 96 × 64 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // several tiles of all experts, so that it waits once for the list of selections.
-  // The list is older than the dispatch that makes the inputs: weights are loaded while that dispatch ends.
+// 96 × 64 matrix of each expert times the inputs of all rows that have selected it. A threadgroup takes
+  // tiles of several experts, and so waits only once for the list of selections.
+  // An earlier dispatch than that of the inputs made the list: weights are loaded before the wait for the inputs.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights that are being copied
   threadgroup expert_entry * entries = (threadgroup expert_entry *)(scratch + 4608u);
   threadgroup uint * members = (threadgroup uint *)(scratch + 4680u);
   typedef entry_tiles<3u, 32u, 8u, 4u> tiles_t;
@@ -2193,10 +2193,10 @@ static inline void experts_down_x16_body(
   typedef tile_run<matrices<weight_rows<T_w_experts_down_proj, 64u, 4u, 8u, 0u>, no_weights>::ALIKE, 64u, 96u, 4u, false, weight_rows<T_w_experts_down_proj, 64u, 4u, 8u, 0u>, no_weights, inputs_t, 8u> run_t;
   typename run_t::state run;
   run_t::clear(run, inputs_t{experts_swiglu, tiles_t{entries, members, 0u}}, tile, lane);
-  for (uint i = tid; i < 64u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
+  for (uint i = tid; i < 64u; i += 128u) members[i] = expert_members[i]; // in flight with the loads of the starts
   const uint all = tiles_t::list_entries<16u>(expert_starts, entries, sg == 0, lane) * 3u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  threadgroup uint * drawn = members + 64u; // of this tile, and of the one before: not all have read that
+  threadgroup uint * drawn = members + 64u; // two, by turns: some threads may still have to read the one before
   if (tg < all) {
   weight_rows<T_w_experts_down_proj, 64u, 4u, 8u, 0u> w;
   no_weights w_up;
@@ -2218,15 +2218,15 @@ static inline void experts_down_x16_body(
     run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, d, lane);
     if (tid == 0) {
       drawn[turn] = (run_t::AHEAD + 1u) * 72u + ticket;
-      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // there is one for each tile
+      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // the last ticket: there is one for each tile
     }
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + 3456u + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 1>(d + n, scratch + 3456u + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 4u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -2451,16 +2451,16 @@ static inline void lm_head_x16_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_lm_head, 96u, 2u, 16u, 0u> w;
   weight_rows<T_w_lm_head, 96u, 2u, 16u, 0u>::begin(w, w_lm_head, row, 383u, room, lane);
   no_weights w_up;
   weight_rows<T_w_lm_head, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_lm_head, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-05f, factors, sg, lane);
@@ -2469,12 +2469,12 @@ static inline void lm_head_x16_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -2517,7 +2517,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 384 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
+  // 384 logits of each pick, 256 per simdgroup: all loads are in flight at once
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 1u, nth = tg % 1u * 8u + sg;
   device const Pick * pick = picks + at_pick;
@@ -2609,7 +2609,7 @@ static inline void picks_pick_body(
       best = max(best, r);
     }
     share_best<4u>(best, at, work, sg, lane);
-    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the pick before it changes
+    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // all threads have read the pick, which changes below
     const ulong k = best_key<4u>(work);
     const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
     uint token = ~uint(k);

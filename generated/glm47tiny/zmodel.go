@@ -32,8 +32,8 @@ var Bundles = []*plan.Bundle{
 	},
 }
 
-// model is what a file must have to fit.
+// model has the dimensions that a model file must have.
 var model = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 384, HiddenSize: 96, NumHiddenLayers: 4, NumAttentionHeads: 5, QLoraRank: 64, KVLoraRank: 64, QKNopeHeadDim: 48, QKRopeHeadDim: 16, VHeadDim: 64, IntermediateSize: 160, MaxPositionEmbeddings: 202752, RMSNormEps: 1e-05}, Rope: plan.Rope{Theta: 1e+06, Factor: 1.0, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 16, NumExpertsPerTok: 4, NSharedExperts: 1, MoEIntermediateSize: 64, FirstKDenseReplace: 1, ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: 1.8, NGroup: 1, TopKGroup: 1}, Tokenizer: "glm4", ChatTemplate: "none"}
 
-// ropeFreqs are the angles per position, in radians.
+// ropeFreqs are the RoPE frequencies, in radians per position.
 var ropeFreqs = []float64{1.0, 0.1778279410038923, 0.0316227766016838, 0.005623413251903492, 0.001, 0.00017782794100389224, 3.162277660168379e-05, 5.623413251903491e-06}

@@ -87,7 +87,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_body
     preload<T_w_q_proj, 4, 1536u, 64u, 1u> loaded_w;
     preload<T_w_q_proj, 4, 1536u, 64u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[6];
     load_partials<768u, 128u>(ready_squares, tid, partials);
@@ -118,7 +118,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_body
     preload<T_w_k_proj, 4, 1536u, 64u, 1u> loaded_w;
     preload<T_w_k_proj, 4, 1536u, 64u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[6];
     load_partials<768u, 128u>(ready_squares, tid, partials);
@@ -149,7 +149,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_body
     preload<T_w_v_proj, 4, 1536u, 64u, 1u> loaded_w;
     preload<T_w_v_proj, 4, 1536u, 64u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[6];
     load_partials<768u, 128u>(ready_squares, tid, partials);
@@ -180,7 +180,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_body
     preload<T_w_f_a_proj, 4, 1536u, 64u, 1u> loaded_w;
     preload<T_w_f_a_proj, 4, 1536u, 64u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[6];
     load_partials<768u, 128u>(ready_squares, tid, partials);
@@ -211,7 +211,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_body
     preload<T_w_g_a_proj, 4, 1536u, 64u, 1u> loaded_w;
     preload<T_w_g_a_proj, 4, 1536u, 64u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[6];
     load_partials<768u, 128u>(ready_squares, tid, partials);
@@ -242,7 +242,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_body
     preload<T_w_b_proj, 4, 1536u, 64u, 1u> loaded_w;
     preload<T_w_b_proj, 4, 1536u, 64u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[6];
     load_partials<768u, 128u>(ready_squares, tid, partials);
@@ -327,7 +327,7 @@ static inline void delta_rule_body(
   LAUNCH_DEPENDENTS;
   const uint from = 0u, end = 1u;
   constant Row & row = current;
-  const bool begins = row.pos == 0u; // else the slot has what the row before left
+  const bool begins = row.pos == 0u; // else the slot has the state after the row before
   device float * session = state_ + ulong(row.table) * 5050368u;
   device float * state = session + head * 16384u;
   device float * window = session + 262144u + head * 384u;
@@ -402,7 +402,7 @@ static inline void linear_o_body(
   preload<T_w_o_proj, 2, 2048u, 128u, 1u> loaded_w;
   preload<T_w_o_proj, 2, 2048u, 128u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
@@ -471,7 +471,7 @@ static inline void gate_up_body(
   preload<T_w_up_proj, 4, 1536u, 64u, 2u> loaded_up;
   preload<T_w_up_proj, 4, 1536u, 64u, 2u>::fetch(w_up, part, loaded_up);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[6];
@@ -543,7 +543,7 @@ static inline void down_body(
   preload<T_w_down_proj, 2, 4608u, 128u, 1u> loaded_w;
   preload<T_w_down_proj, 2, 4608u, 128u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
@@ -612,7 +612,7 @@ static inline void router_shared_gate_shared_up_body(
     preload<T_w_gate, 2, 1536u, 128u, 1u> loaded_w;
     preload<T_w_gate, 2, 1536u, 128u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[2] = {};
     float partials[6];
     load_partials<768u, 128u>(ready_squares, tid, partials);
@@ -647,7 +647,7 @@ static inline void router_shared_gate_shared_up_body(
     preload<T_w_shared_experts_up_proj, 2, 1536u, 128u, 2u> loaded_up;
     preload<T_w_shared_experts_up_proj, 2, 1536u, 128u, 2u>::fetch(w_up, part, loaded_up);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[2] = {};
     float sum_up[2] = {};
     float partials[6];
@@ -725,7 +725,7 @@ static inline void experts_gate_experts_up_body(
   const uint part = slice * 32u + lane;
   const uint row = (g % 64u) * 8u + sg / 2u * 4u;
   const uint end = min((g % 64u) * 8u + 8u, 512u);
-  const uint first = min(row, 508u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = min(row, 508u); // the last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
   GRID_WAIT;
@@ -733,7 +733,7 @@ static inline void experts_gate_experts_up_body(
     float scores[4];
     uint picked[1] = {};
   if (sg == 0) {
-    // all loads first: a sigmoid ends in a division, which later ones would wait for
+    // all loads first: they would wait for the division in a sigmoid
     UNROLL for (uint r = 0; r < 1u; ++r) load_own<4u, 128u>(scores + r * 4u, &router[0u], lane);
     float biases[4];
     load_own<4u, 128u>(biases, w_e_score_correction_bias, lane);
@@ -744,12 +744,12 @@ static inline void experts_gate_experts_up_body(
       keys[i] = expert_key<128u>(score, 32u * (i % 4u) + lane);
     }
     UNROLL for (uint r = 0; r < 1u; ++r) limit_groups<4u, 8u, 16u, 4u>(keys + r * 4u, lane);
-    for (uint k = 0; k <= entry; ++k) pick_for<1, 4u>(k, keys, picked, lane); // no more than it takes to know its own
+    for (uint k = 0; k <= entry; ++k) pick_for<1, 4u>(k, keys, picked, lane); // until its own expert is known
     if (lane == entry) *chosen = picked[0];
   }
   threadgroup_barrier(mem_flags::mem_threadgroup);
   const uint expert = *chosen;
-  if (g == 448u && sg == 0) { // which has picked all
+  if (g == 448u && sg == 0) { // this threadgroup has picked all experts
     float weights[1];
     UNROLL for (uint r = 0; r < 1u; ++r) weights[r] = score_at<4u>(scores + r * 4u, picked[r]);
     normalize_weights<1u, 8u>(weights, lane);
@@ -841,7 +841,7 @@ static inline void experts_down_shared_down_body(
   const uint part = slice * 32u + lane;
   const uint row = g * 8u + sg / 2u * 4u;
   const uint end = min(g * 8u + 8u, 1536u);
-  const uint first = min(row, 1532u); // a last simdgroup repeats rows, but stores only its own
+  const uint first = min(row, 1532u); // the last simdgroup repeats rows, but stores only its own
   const uint at = first + lane; // lane r finishes row r
   const bool mine = lane < 4 && at >= row && at < end && slice == 0u;
   device const uchar * shared = w_shared_experts_down_proj + first * T_w_shared_experts_down_proj::row_bytes(512u);
@@ -851,7 +851,7 @@ static inline void experts_down_shared_down_body(
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
   if (row < end) {
-    // the shared experts, one matrix of 512 columns; its weights are the first to be there
+    // the shared experts, one matrix of 512 columns; its weights arrive first
     dot_one<T_w_shared_experts_down_proj, 4, 512u, 64u, 4u>(shared, in_acts{shared_swiglu}, 0u, 512u,
         idle_first<T_w_experts_down_proj, 512u, 8u, 64u>(part), sum);
     dot_experts<T_w_experts_down_proj, 4, 512u, 8u, 64u, 4u>(w_experts_down_proj + first * T_w_experts_down_proj::row_bytes(512u), (args.stride0 * T_w_experts_down_proj::row_bytes(512u)),
@@ -930,7 +930,7 @@ static inline void q_a_kv_a_head_gate_body(
     preload<T_w_q_a_proj, 2, 1536u, 128u, 1u> loaded_w;
     preload<T_w_q_a_proj, 2, 1536u, 128u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[2] = {};
     float partials[6];
@@ -964,7 +964,7 @@ static inline void q_a_kv_a_head_gate_body(
     preload<T_w_kv_a_proj_with_mqa, 2, 1536u, 128u, 1u> loaded_w;
     preload<T_w_kv_a_proj_with_mqa, 2, 1536u, 128u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[2] = {};
     float partials[6];
     load_partials<768u, 128u>(ready_squares, tid, partials);
@@ -995,7 +995,7 @@ static inline void q_a_kv_a_head_gate_body(
     preload<T_w_gate_proj, 2, 1536u, 128u, 1u> loaded_w;
     preload<T_w_gate_proj, 2, 1536u, 128u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[2] = {};
     float partials[6];
     load_partials<768u, 128u>(ready_squares, tid, partials);
@@ -1060,7 +1060,7 @@ static inline void q_b_store_kv_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + current.table * 2048u)[current.pos / PAGE_ROWS];
     float weight[4];
     UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
@@ -1101,7 +1101,7 @@ static inline void q_b_store_kv_body(
     preload<T_w_q_b_proj, 4, 256u, 32u, 1u> loaded_w;
     preload<T_w_q_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const uint d = at % 192u;
     const bool turns = mine && d >= 128u;
     device const float * cs = rope + (ulong(current.pos) * 32u + (turns ? (d - 128u) / 2u : 0u)) * 2u;
@@ -1179,7 +1179,7 @@ static inline void k_b_body(
   preload<T_w_k_b_proj, 4, 128u, 32u, 1u> loaded_w;
   preload<T_w_k_b_proj, 4, 128u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   dot_preload<T_w_k_b_proj, 4, 128u, 32u, 4u>(loaded_w, w, in_acts{q_rope + entry * 192u}, lane, sum);
   sum_lanes<4>(sum);
@@ -1218,9 +1218,9 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 132 splits; one without rows says just that
+  // 16 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1276,9 +1276,9 @@ static inline void attend_f16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 132 splits; one without rows says just that
+  // 16 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1308,9 +1308,9 @@ static inline void attend_q8_0_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 132 splits; one without rows says just that
+  // 16 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1407,11 +1407,11 @@ static inline void v_b_body(
   preload<T_w_v_b_proj, 4, 512u, 64u, 1u> loaded_w;
   preload<T_w_v_b_proj, 4, 512u, 64u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float gate = sigmoid(head_gate[entry * 1u + 0u]);
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  PREFETCH_L1(w + slice * (4u * T_w_v_b_proj::row_bytes(512u) / 2u), 4u * T_w_v_b_proj::row_bytes(512u) / 2u); // by when the splits are combined
+  PREFETCH_L1(w + slice * (4u * T_w_v_b_proj::row_bytes(512u) / 2u), 4u * T_w_v_b_proj::row_bytes(512u) / 2u); // arrives while splits are combined
   combine_splits<132u, 16u, 512u, 128u, 1u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_preload<T_w_v_b_proj, 4, 512u, 64u, 4u>(loaded_w, w, in_shared{xs, 0u}, part, sum);
@@ -1474,7 +1474,7 @@ static inline void o_proj_body(
   preload<T_w_o_proj, 2, 2048u, 128u, 1u> loaded_w;
   preload<T_w_o_proj, 2, 2048u, 128u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[2] = {};
@@ -1535,7 +1535,7 @@ static inline void lm_head_body(
   preload<T_w_lm_head, 4, 1536u, 32u, 1u> loaded_w;
   preload<T_w_lm_head, 4, 1536u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   dot_preload<T_w_lm_head, 4, 1536u, 32u, 4u>(loaded_w, w, in_acts{ready}, lane, sum);
   float partials[24];
@@ -1651,16 +1651,16 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_b_proj, 1536u, 2u, 16u, 0u> w;
     weight_rows<T_w_b_proj, 1536u, 2u, 16u, 0u>::begin(w, w_b_proj, row, 15u, room, lane);
     no_weights w_up;
     weight_rows<T_w_b_proj, 1536u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_b_proj, 1536u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -1670,10 +1670,10 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1692,16 +1692,16 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint row = g * 32u + sg / 4u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_proj, 1536u, 4u, 16u, 0u> w;
     weight_rows<T_w_q_proj, 1536u, 4u, 16u, 0u>::begin(w, w_q_proj, row, 2047u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_proj, 1536u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_q_proj, 1536u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -1711,10 +1711,10 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 1152u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<4, 2>(d + n, scratch + sg * 288u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 4u + slice) * 2u + lane / 16u;
         v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -1733,16 +1733,16 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint row = g * 32u + sg / 4u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_k_proj, 1536u, 4u, 16u, 0u> w;
     weight_rows<T_w_k_proj, 1536u, 4u, 16u, 0u>::begin(w, w_k_proj, row, 2047u, room, lane);
     no_weights w_up;
     weight_rows<T_w_k_proj, 1536u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_k_proj, 1536u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -1752,10 +1752,10 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 1152u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<4, 2>(d + n, scratch + sg * 288u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 4u + slice) * 2u + lane / 16u;
         v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -1774,16 +1774,16 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint row = g * 32u + sg / 4u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_v_proj, 1536u, 4u, 16u, 0u> w;
     weight_rows<T_w_v_proj, 1536u, 4u, 16u, 0u>::begin(w, w_v_proj, row, 2047u, room, lane);
     no_weights w_up;
     weight_rows<T_w_v_proj, 1536u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_v_proj, 1536u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -1793,10 +1793,10 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 1152u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<4, 2>(d + n, scratch + sg * 288u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 4u + slice) * 2u + lane / 16u;
         v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -1815,16 +1815,16 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint row = g * 32u + sg / 4u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_f_a_proj, 1536u, 4u, 16u, 0u> w;
     weight_rows<T_w_f_a_proj, 1536u, 4u, 16u, 0u>::begin(w, w_f_a_proj, row, 2047u, room, lane);
     no_weights w_up;
     weight_rows<T_w_f_a_proj, 1536u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_f_a_proj, 1536u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -1834,10 +1834,10 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 1152u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<4, 2>(d + n, scratch + sg * 288u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 4u + slice) * 2u + lane / 16u;
         v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -1856,16 +1856,16 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint row = g * 32u + sg / 4u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_g_a_proj, 1536u, 4u, 16u, 0u> w;
     weight_rows<T_w_g_a_proj, 1536u, 4u, 16u, 0u>::begin(w, w_g_a_proj, row, 2047u, room, lane);
     no_weights w_up;
     weight_rows<T_w_g_a_proj, 1536u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_g_a_proj, 1536u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -1875,10 +1875,10 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x16_
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 1152u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<4, 2>(d + n, scratch + sg * 288u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 4u + slice) * 2u + lane / 16u;
         v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -1961,7 +1961,7 @@ static inline void delta_rule_x16_body(
     end = run_end<1>(current, from, 16u, lane);
     constant Row & row = current[from];
     if (row.nkv > 0u && row.table % 16u == share) {
-  const bool begins = row.pos == 0u; // else the slot has what the row before left
+  const bool begins = row.pos == 0u; // else the slot has the state after the row before
   device float * session = state_ + ulong(row.table) * 5050368u;
   device float * state = session + head * 16384u;
   device float * window = session + 262144u + head * 384u;
@@ -2032,21 +2032,21 @@ static inline void linear_o_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u> w;
   weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 1535u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{linear_o_norm, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 1534u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
@@ -2056,10 +2056,10 @@ static inline void linear_o_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2126,7 +2126,7 @@ static inline void gate_up_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_gate_proj, 1536u, 2u, 16u, 0u> w;
   weight_rows<T_w_gate_proj, 1536u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 4607u, room, lane);
@@ -2135,9 +2135,9 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_gate_proj, 1536u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   weight_rows<T_w_up_proj, 1536u, 2u, 16u, 0u>::send_first(w_up, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_gate_proj, 1536u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 1536u, 2u, 16u, 0u>, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 5760u;
   norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -2147,11 +2147,11 @@ static inline void gate_up_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 320u);
     put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -2214,21 +2214,21 @@ static inline void down_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_down_proj, 4608u, 2u, 16u, 0u> w;
   weight_rows<T_w_down_proj, 4608u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 1535u, room, lane);
   no_weights w_up;
   weight_rows<T_w_down_proj, 4608u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<4608u, 16u, 4u, 128u, false, weight_rows<T_w_down_proj, 4608u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 4608u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 4608u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 1534u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
@@ -2238,10 +2238,10 @@ static inline void down_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2312,7 +2312,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_gate, 1536u, 2u, 16u, 0u> w;
     weight_rows<T_w_gate, 1536u, 2u, 16u, 0u>::begin(w, w_gate, row, 127u, room, lane);
@@ -2322,9 +2322,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     }
     weight_rows<T_w_gate, 1536u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_gate, 1536u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -2334,10 +2334,10 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2356,7 +2356,7 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_shared_experts_gate_proj, 1536u, 2u, 16u, 0u> w;
     weight_rows<T_w_shared_experts_gate_proj, 1536u, 2u, 16u, 0u>::begin(w, w_shared_experts_gate_proj, row, 511u, room, lane);
@@ -2365,9 +2365,9 @@ static inline void router_shared_gate_shared_up_x16_body(
     weight_rows<T_w_shared_experts_gate_proj, 1536u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     weight_rows<T_w_shared_experts_up_proj, 1536u, 2u, 16u, 0u>::send_first(w_up, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_shared_experts_gate_proj, 1536u, 2u, 16u, 0u>, weight_rows<T_w_shared_experts_up_proj, 1536u, 2u, 16u, 0u>, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -2377,11 +2377,11 @@ static inline void router_shared_gate_shared_up_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 1280u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 320u);
       put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -2446,11 +2446,11 @@ static inline void group_experts_shared_down_x16_body(
   if (tg < 1u) {
     GRID_WAIT;
     // 8 of 128 experts for each row, a simdgroup's rows side by side; then what all have selected, by expert
-    LAUNCH_DEPENDENTS; // one threadgroup routes: threadgroups of the next dispatch may start, and load weights that need no routing
-    const uint nkv = current[min(uint(lane), 15u)].nkv; // under way beside the logits, so without a condition
+    LAUNCH_DEPENDENTS; // the other cores are idle: the next dispatch may start, and load weights that need no routing
+    const uint nkv = current[min(uint(lane), 15u)].nkv; // in flight with the logits, so without a condition
       float scores[16];
       uint picked[4] = {};
-      // all loads first: a sigmoid ends in a division, which later ones would wait for
+      // all loads first: they would wait for the division in a sigmoid
       UNROLL for (uint r = 0; r < 4u; ++r) load_own<4u, 128u>(scores + r * 4u, &router[min(sg + r * 4u, 15u) * 128u + 0u], lane);
       float biases[4];
       load_own<4u, 128u>(biases, w_e_score_correction_bias, lane);
@@ -2462,8 +2462,8 @@ static inline void group_experts_shared_down_x16_body(
       }
       UNROLL for (uint r = 0; r < 4u; ++r) limit_groups<4u, 8u, 16u, 4u>(keys + r * 4u, lane);
       UNROLL for (uint k = 0; k < 8u; ++k) pick_for<4u, 4u>(k, keys, picked, lane);
-    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // dead rows follow, routed for nothing
-    // Codes of selections have the order wanted, that of (expert, selection); those of dead rows are after all.
+    const uint live = simd_sum(lane < 16u && nkv > 0u ? 1u : 0u); // unused rows come last; their routing is dropped
+    // The codes of selections sort by (expert, selection), those of unused rows last.
     threadgroup uint * codes = (threadgroup uint *)scratch;
     UNROLL for (uint r = 0; r < 4u; ++r) {
       const uint row = sg + r * 4u, s = row * 8u + lane;
@@ -2504,16 +2504,16 @@ static inline void group_experts_shared_down_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_shared_experts_down_proj, 512u, 2u, 16u, 0u> w;
     weight_rows<T_w_shared_experts_down_proj, 512u, 2u, 16u, 0u>::begin(w, w_shared_experts_down_proj, row, 1535u, room, lane);
     no_weights w_up;
     weight_rows<T_w_shared_experts_down_proj, 512u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<512u, 16u, 4u, 128u, false, weight_rows<T_w_shared_experts_down_proj, 512u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 512u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 512u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
     simdgroup_float8x8 d[4];
     UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -2521,10 +2521,10 @@ static inline void group_experts_shared_down_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2587,12 +2587,12 @@ static inline void experts_gate_experts_up_x16_body(
     constant experts_gate_experts_up_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-// 512 × 1536 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // several tiles of all experts, so that it waits once for the list of selections.
+// 512 × 1536 matrix of each expert times the inputs of all rows that have selected it. A threadgroup takes
+  // tiles of several experts, and so waits only once for the list of selections.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights that are being copied
   threadgroup expert_entry * entries = (threadgroup expert_entry *)(scratch + 4752u);
   threadgroup uint * members = (threadgroup uint *)(scratch + 5184u);
   typedef entry_tiles<32u, 16u, 8u, 8u> tiles_t;
@@ -2601,17 +2601,17 @@ static inline void experts_gate_experts_up_x16_body(
   typename run_t::state run;
   run_t::clear(run, inputs_t{ready, tiles_t{entries, members, 0u}}, tile, lane);
   GRID_WAIT;
-  for (uint i = tid; i < 128u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
+  for (uint i = tid; i < 128u; i += 128u) members[i] = expert_members[i]; // in flight with the loads of the starts
   const uint all = tiles_t::list_entries<128u>(expert_starts, entries, sg == 0, lane) * 32u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  threadgroup uint * drawn = members + 128u; // of this tile, and of the one before: not all have read that
+  threadgroup uint * drawn = members + 128u; // two, by turns: some threads may still have to read the one before
   if (tg < all) {
   weight_rows<T_w_experts_gate_proj, 1536u, 2u, 8u, 0u> w;
   weight_rows<T_w_experts_up_proj, 1536u, 2u, 8u, 0u> w_up;
   run_t::template begin_run<256u>(run, w, w_up, experts_matrices{w_experts_gate_proj, w_experts_up_proj, (args.stride0 * T_w_experts_gate_proj::row_bytes(1536u)), (args.stride1 * T_w_experts_up_proj::row_bytes(1536u))},
       inputs_t{ready, tiles_t{entries, members, tg}}, all, tile, room, 0u, slice, lane);
   LAUNCH_DEPENDENTS;
-  threadgroup float * factors = scratch + 4736u; // of all rows; barriers follow before they are used
+  threadgroup float * factors = scratch + 4736u; // of all rows; barriers follow before their use
   norm_factors<96u, 96u, 16u, 4u>(ready_squares, rows_between<true>{0u, 15u}, 1536.0f, 1e-06f, factors, sg, lane);
   for (uint turn = 0u; run_t::now(run) < all; turn ^= 1u) {
     uint ticket = 0u;
@@ -2628,16 +2628,16 @@ static inline void experts_gate_experts_up_x16_body(
     run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, d, lane);
     if (tid == 0) {
       drawn[turn] = (run_t::AHEAD + 1u) * 256u + ticket;
-      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // there is one for each tile
+      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // the last ticket: there is one for each tile
     }
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + 3456u + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 1>(d + n, scratch + 3456u + sg * 320u);
     put_results<2, 1>(d + 2 + n, scratch + 3456u + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -2705,13 +2705,13 @@ static inline void experts_down_x16_body(
     constant experts_down_x16_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-// 1536 × 512 matrix of each expert times the inputs of all rows that have selected it. Every threadgroup takes
-  // several tiles of all experts, so that it waits once for the list of selections.
-  // The list is older than the dispatch that makes the inputs: weights are loaded while that dispatch ends.
+// 1536 × 512 matrix of each expert times the inputs of all rows that have selected it. A threadgroup takes
+  // tiles of several experts, and so waits only once for the list of selections.
+  // An earlier dispatch than that of the inputs made the list: weights are loaded before the wait for the inputs.
   const uint slice = sg; // of the columns
   threadgroup half * tile = (threadgroup half *)scratch + sg * 1152u;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights that are being copied
   threadgroup expert_entry * entries = (threadgroup expert_entry *)(scratch + 4608u);
   threadgroup uint * members = (threadgroup uint *)(scratch + 5040u);
   typedef entry_tiles<48u, 32u, 8u, 8u> tiles_t;
@@ -2719,10 +2719,10 @@ static inline void experts_down_x16_body(
   typedef tile_run<matrices<weight_rows<T_w_experts_down_proj, 512u, 4u, 8u, 0u>, no_weights>::ALIKE, 512u, 1536u, 4u, false, weight_rows<T_w_experts_down_proj, 512u, 4u, 8u, 0u>, no_weights, inputs_t, 8u> run_t;
   typename run_t::state run;
   run_t::clear(run, inputs_t{experts_swiglu, tiles_t{entries, members, 0u}}, tile, lane);
-  for (uint i = tid; i < 128u; i += 128u) members[i] = expert_members[i]; // under way with where they begin
+  for (uint i = tid; i < 128u; i += 128u) members[i] = expert_members[i]; // in flight with the loads of the starts
   const uint all = tiles_t::list_entries<128u>(expert_starts, entries, sg == 0, lane) * 48u;
   threadgroup_barrier(mem_flags::mem_threadgroup);
-  threadgroup uint * drawn = members + 128u; // of this tile, and of the one before: not all have read that
+  threadgroup uint * drawn = members + 128u; // two, by turns: some threads may still have to read the one before
   if (tg < all) {
   weight_rows<T_w_experts_down_proj, 512u, 4u, 8u, 0u> w;
   no_weights w_up;
@@ -2744,15 +2744,15 @@ static inline void experts_down_x16_body(
     run_t::multiply_next(run, w, w_up, tile, staged, room, 0u, d, lane);
     if (tid == 0) {
       drawn[turn] = (run_t::AHEAD + 1u) * 256u + ticket;
-      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // there is one for each tile
+      if (ticket == all - 1u) atomic_store_explicit(tickets, 0u, memory_order_relaxed); // the last ticket: there is one for each tile
     }
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + 3456u + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 1u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 1>(d + n, scratch + 3456u + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 4u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -2882,16 +2882,16 @@ static inline void q_a_kv_a_head_gate_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_gate_proj, 1536u, 2u, 16u, 0u> w;
     weight_rows<T_w_gate_proj, 1536u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 15u, room, lane);
     no_weights w_up;
     weight_rows<T_w_gate_proj, 1536u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_gate_proj, 1536u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -2901,10 +2901,10 @@ static inline void q_a_kv_a_head_gate_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2923,16 +2923,16 @@ static inline void q_a_kv_a_head_gate_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_a_proj, 1536u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_a_proj, 1536u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 255u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_a_proj, 1536u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_q_a_proj, 1536u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -2943,10 +2943,10 @@ static inline void q_a_kv_a_head_gate_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2975,16 +2975,16 @@ static inline void q_a_kv_a_head_gate_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_kv_a_proj_with_mqa, 1536u, 2u, 16u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 1536u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_weights w_up;
     weight_rows<T_w_kv_a_proj_with_mqa, 1536u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 1536u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -2994,10 +2994,10 @@ static inline void q_a_kv_a_head_gate_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -3062,7 +3062,7 @@ static inline void q_b_store_kv_x16_body(
     constant Row & row_current = current[row_index];
     device const act_t * row_kv_a = kv_a + row_index * 576u;
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
     float weight[4];
     UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
@@ -3101,16 +3101,16 @@ static inline void q_b_store_kv_x16_body(
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 3071u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -3127,10 +3127,10 @@ static inline void q_b_store_kv_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -3205,28 +3205,28 @@ static inline void k_b_x16_body(
   const uint row = (g % 8u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_k_b_proj, 128u, 2u, 16u, 0u> w;
   weight_rows<T_w_k_b_proj, 128u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(128u)), row, 511u, room, lane);
   no_weights w_up;
   weight_rows<T_w_k_b_proj, 128u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<128u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 128u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 3072u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 3072u, 0u, rows_between<true>>{q_rope + entry * 192u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -3279,9 +3279,9 @@ static inline void attend_x16_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -3347,9 +3347,9 @@ static inline void attend_x16_f16_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -3389,9 +3389,9 @@ static inline void attend_x16_q8_0_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -3522,16 +3522,16 @@ static inline void v_b_x16_body(
   const uint row = (g % 8u) * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u> w;
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)), row, 127u, room, lane);
   no_weights w_up;
   weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<512u, 16u, 4u, 128u, false, weight_rows<T_w_v_b_proj, 512u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 8192u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 8192u, 0u, rows_between<true>>{o_lat + entry * 512u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -3539,10 +3539,10 @@ static inline void v_b_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -3601,21 +3601,21 @@ static inline void o_proj_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u> w;
   weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 1535u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<2048u, 16u, 4u, 128u, false, weight_rows<T_w_o_proj, 2048u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{gate_heads, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 1534u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
@@ -3625,10 +3625,10 @@ static inline void o_proj_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -3803,16 +3803,16 @@ static inline void lm_head_x16_body(
   const uint row = g * 32u + sg / 4u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_lm_head, 1536u, 4u, 16u, 0u> w;
   weight_rows<T_w_lm_head, 1536u, 4u, 16u, 0u>::begin(w, w_lm_head, row, 157183u, room, lane);
   no_weights w_up;
   weight_rows<T_w_lm_head, 1536u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_lm_head, 1536u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 5760u;
   norm_factors<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -3822,10 +3822,10 @@ static inline void lm_head_x16_body(
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 2>(d + n, scratch + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 4u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -3945,7 +3945,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_b_proj, 1536u, 2u, 64u, 0u> w;
     weight_rows<T_w_b_proj, 1536u, 2u, 64u, 0u>::begin(w, w_b_proj, row, 15u, room, lane);
@@ -3953,7 +3953,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     weight_rows<T_w_b_proj, 1536u, 2u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
     typedef typename tile_product<1536u, 64u, 1u, 128u, false, weight_rows<T_w_b_proj, 1536u, 2u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<48u, 48u, 64u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -3963,12 +3963,12 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     LAUNCH_DEPENDENTS;
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 8u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 8>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -3992,7 +3992,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     const uint row = g * 128u + sg / 1u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_q_proj, 1536u, 4u, 64u, 0u> w;
     weight_rows<T_w_q_proj, 1536u, 4u, 64u, 0u>::begin(w, w_q_proj, row, 2047u, room, lane);
@@ -4000,7 +4000,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     weight_rows<T_w_q_proj, 1536u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
     typedef typename tile_product<1536u, 64u, 1u, 128u, false, weight_rows<T_w_q_proj, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<48u, 48u, 64u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -4010,12 +4010,12 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     LAUNCH_DEPENDENTS;
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 8u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<4, 8>(d + n, scratch + sg * 288u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const uint input = i * 2u + lane / 16u;
         v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -4039,7 +4039,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     const uint row = g * 128u + sg / 1u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_k_proj, 1536u, 4u, 64u, 0u> w;
     weight_rows<T_w_k_proj, 1536u, 4u, 64u, 0u>::begin(w, w_k_proj, row, 2047u, room, lane);
@@ -4047,7 +4047,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     weight_rows<T_w_k_proj, 1536u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
     typedef typename tile_product<1536u, 64u, 1u, 128u, false, weight_rows<T_w_k_proj, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<48u, 48u, 64u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -4057,12 +4057,12 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     LAUNCH_DEPENDENTS;
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 8u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<4, 8>(d + n, scratch + sg * 288u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const uint input = i * 2u + lane / 16u;
         v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -4086,7 +4086,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     const uint row = g * 128u + sg / 1u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_v_proj, 1536u, 4u, 64u, 0u> w;
     weight_rows<T_w_v_proj, 1536u, 4u, 64u, 0u>::begin(w, w_v_proj, row, 2047u, room, lane);
@@ -4094,7 +4094,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     weight_rows<T_w_v_proj, 1536u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
     typedef typename tile_product<1536u, 64u, 1u, 128u, false, weight_rows<T_w_v_proj, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<48u, 48u, 64u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -4104,12 +4104,12 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     LAUNCH_DEPENDENTS;
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 8u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<4, 8>(d + n, scratch + sg * 288u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const uint input = i * 2u + lane / 16u;
         v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -4133,7 +4133,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     const uint row = g * 128u + sg / 1u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_f_a_proj, 1536u, 4u, 64u, 0u> w;
     weight_rows<T_w_f_a_proj, 1536u, 4u, 64u, 0u>::begin(w, w_f_a_proj, row, 2047u, room, lane);
@@ -4141,7 +4141,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     weight_rows<T_w_f_a_proj, 1536u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
     typedef typename tile_product<1536u, 64u, 1u, 128u, false, weight_rows<T_w_f_a_proj, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<48u, 48u, 64u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -4151,12 +4151,12 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     LAUNCH_DEPENDENTS;
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 8u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<4, 8>(d + n, scratch + sg * 288u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const uint input = i * 2u + lane / 16u;
         v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -4180,7 +4180,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     const uint row = g * 128u + sg / 1u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_g_a_proj, 1536u, 4u, 64u, 0u> w;
     weight_rows<T_w_g_a_proj, 1536u, 4u, 64u, 0u>::begin(w, w_g_a_proj, row, 2047u, room, lane);
@@ -4188,7 +4188,7 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     weight_rows<T_w_g_a_proj, 1536u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
     typedef typename tile_product<1536u, 64u, 1u, 128u, false, weight_rows<T_w_g_a_proj, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 5760u;
     norm_factors<48u, 48u, 64u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -4198,12 +4198,12 @@ static inline void linear_q_linear_k_linear_v_linear_f_linear_g_linear_beta_x512
     LAUNCH_DEPENDENTS;
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 8u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<4, 8>(d + n, scratch + sg * 288u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const uint input = i * 2u + lane / 16u;
         v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -4285,7 +4285,7 @@ static inline void linear_q_conv_linear_k_conv_linear_v_conv_x512_body(
   typedef delta_vectors<128u, 4u, 16u> vectors_t;
   typedef delta_chunk<128u, 16u> chunk_t;
   threadgroup float * sums = scratch + chunk_t::FLOATS;
-  const uint of = tid / 128u, c = tid % 128u; // 0 queries, 1 keys, 2 values, 3 what the state keeps
+  const uint of = tid / 128u, c = tid % 128u; // 0 queries, 1 keys, 2 values, 3 decays
   float taps[4];
   {
     device const float * w = (of == 0u ? w_q_conv1d : of == 1u ? w_k_conv1d : w_v_conv1d) + (head * 128u + c) * 4u;
@@ -4306,7 +4306,7 @@ static inline void linear_q_conv_linear_k_conv_linear_v_conv_x512_body(
     constant Row & row = current[from];
     if (row.nkv == 0u) continue;
     for (uint at = from; at < end; at += 16u) {
-      const bool first = at == from; // piece of the run
+      const bool first = at == from; // first rows of the session
       if ((first ? row.table : at / 16u) % 16u != share) continue;
       const uint n = min(16u, end - at);
       float x[16], past[vectors_t::PAST];
@@ -4323,7 +4323,7 @@ static inline void linear_q_conv_linear_k_conv_linear_v_conv_x512_body(
       } else {
         UNROLL for (uint r = 0; r < 16u; ++r) x[r] = bounded_decay::of(a, x[r] + offset, -5.0f);
       }
-      threadgroup_barrier(mem_flags::mem_threadgroup); // what the piece before has left has been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the sums of the rows before
       if (of < 2u) vectors_t::sum_squares(x, sums, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       if (of < 2u) vectors_t::divide(x, sums, 1e-06f, sg, lane);
@@ -4335,7 +4335,7 @@ static inline void linear_q_conv_linear_k_conv_linear_v_conv_x512_body(
       chunk_t::store(x, known, other, of, at, n, 0.088388346f, c, scratch);
     }
   }
-  LAUNCH_DEPENDENTS; // at the end: threadgroups of the next dispatch that wait beside these leave some cores too many of them
+  LAUNCH_DEPENDENTS; // at the end: waiting threadgroups of the next dispatch would take the place of others of this one
 }
 //:
 } // namespace mla
@@ -4401,16 +4401,16 @@ static inline void delta_fold_x512_body(
     for (uint at = from; at < end; at += 16u) {
       fold_t::own_part now;
       fold_t::take(now, next);
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the chunk before has been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the chunk before
       fold_t::put(next, scratch, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      const uint n = min(16u, end - at), after = at + 16u < end ? at + 16u : at; // these rows are under way while the state moves
+      const uint n = min(16u, end - at), after = at + 16u < end ? at + 16u : at; // in flight while the state is updated
       fold_t::load(next, known, seen, key, kept, value, own, after, min(16u, end - after), tid);
       fold_t::move(s, now, n, delta_rule + head * 128u + column + ulong(at) * 2048u, 2048u, scratch, tid);
     }
     fold_t::store_state(s, state, tid);
   }
-  LAUNCH_DEPENDENTS; // at the end: threadgroups of the next dispatch that wait beside these leave some cores too many of them
+  LAUNCH_DEPENDENTS; // at the end: waiting threadgroups of the next dispatch would take the place of others of this one
 }
 //:
 } // namespace mla
@@ -4505,7 +4505,7 @@ static inline void linear_o_x512_body(
   const uint row = g * 128u + sg / 2u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_rows<T_w_o_proj, 2048u, 4u, 64u, 0u> w;
   weight_rows<T_w_o_proj, 2048u, 4u, 64u, 0u>::begin(w, w_o_proj, row, 1535u, room, lane);
@@ -4513,13 +4513,13 @@ static inline void linear_o_x512_body(
   weight_rows<T_w_o_proj, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
   typedef typename tile_product<2048u, 64u, 2u, 256u, false, weight_rows<T_w_o_proj, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{linear_o_norm, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LAUNCH_DEPENDENTS;
-  float2 residuals[16]; // all of them under way together
+  float2 residuals[16]; // all in flight at once
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 1534u), i = k % 2u;
     const uint batch_row = rows_between<true>::row_of(which, k / 2u * 8u + (i * 2u + slice) * 2u + lane / 16u);
@@ -4529,10 +4529,10 @@ static inline void linear_o_x512_body(
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 576u;
   UNROLL for (uint n = 0; n < 8u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 8>(d + n, scratch + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = (i * 2u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 2, 288>(blocks, input, lane % 16u * 2u);
@@ -4604,7 +4604,7 @@ static inline void gate_up_x512_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_rows<T_w_gate_proj, 1536u, 2u, 64u, 0u> w;
   weight_rows<T_w_gate_proj, 1536u, 2u, 64u, 0u>::begin(w, w_gate_proj, row, 4607u, room, lane);
@@ -4614,7 +4614,7 @@ static inline void gate_up_x512_body(
   weight_rows<T_w_up_proj, 1536u, 2u, 64u, 0u>::send_first(w_up, 0u, 1u, lane);
   GRID_WAIT;
   typedef typename tile_product<1536u, 64u, 1u, 128u, false, weight_rows<T_w_gate_proj, 1536u, 2u, 64u, 0u>, weight_rows<T_w_up_proj, 1536u, 2u, 64u, 0u>, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 5760u;
   norm_factors<48u, 48u, 64u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -4624,13 +4624,13 @@ static inline void gate_up_x512_body(
   LAUNCH_DEPENDENTS;
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 8u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 8>(d + n, scratch + sg * 320u);
     put_results<2, 8>(d + 16 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -4698,7 +4698,7 @@ static inline void down_x512_body(
   const uint row = g * 128u + sg / 2u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_rows<T_w_down_proj, 4608u, 4u, 64u, 0u> w;
   weight_rows<T_w_down_proj, 4608u, 4u, 64u, 0u>::begin(w, w_down_proj, row, 1535u, room, lane);
@@ -4706,13 +4706,13 @@ static inline void down_x512_body(
   weight_rows<T_w_down_proj, 4608u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
   typedef typename tile_product<4608u, 64u, 2u, 256u, false, weight_rows<T_w_down_proj, 4608u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 4608u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 4608u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LAUNCH_DEPENDENTS;
-  float2 residuals[16]; // all of them under way together
+  float2 residuals[16]; // all in flight at once
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 1534u), i = k % 2u;
     const uint batch_row = rows_between<true>::row_of(which, k / 2u * 8u + (i * 2u + slice) * 2u + lane / 16u);
@@ -4722,10 +4722,10 @@ static inline void down_x512_body(
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 576u;
   UNROLL for (uint n = 0; n < 8u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 8>(d + n, scratch + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = (i * 2u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 2, 288>(blocks, input, lane % 16u * 2u);
@@ -4801,7 +4801,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     const uint row = g * 128u + sg / 2u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_gate, 1536u, 4u, 64u, 0u> w;
     weight_rows<T_w_gate, 1536u, 4u, 64u, 0u>::begin(w, w_gate, row, 127u, room, lane);
@@ -4809,7 +4809,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     weight_rows<T_w_gate, 1536u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
     typedef typename tile_product<1536u, 64u, 2u, 256u, false, weight_rows<T_w_gate, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 6912u;
     norm_factors<48u, 48u, 64u, 8u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -4820,10 +4820,10 @@ static inline void router_shared_gate_shared_up_x512_body(
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 576u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<4, 8>(d + n, scratch + sg * 288u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = (i * 2u + slice) * 2u + lane / 16u;
         v[i] = take_results<4, 2, 288>(blocks, input, lane % 16u * 2u);
@@ -4847,7 +4847,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     const uint row = g * 64u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_shared_experts_gate_proj, 1536u, 2u, 64u, 0u> w;
     weight_rows<T_w_shared_experts_gate_proj, 1536u, 2u, 64u, 0u>::begin(w, w_shared_experts_gate_proj, row, 511u, room, lane);
@@ -4857,7 +4857,7 @@ static inline void router_shared_gate_shared_up_x512_body(
     weight_rows<T_w_shared_experts_up_proj, 1536u, 2u, 64u, 0u>::send_first(w_up, 0u, 1u, lane);
     GRID_WAIT;
     typedef typename tile_product<1536u, 64u, 2u, 256u, false, weight_rows<T_w_shared_experts_gate_proj, 1536u, 2u, 64u, 0u>, weight_rows<T_w_shared_experts_up_proj, 1536u, 2u, 64u, 0u>, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 6912u;
     norm_factors<48u, 48u, 64u, 8u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -4868,11 +4868,11 @@ static inline void router_shared_gate_shared_up_x512_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 640u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 8>(d + n, scratch + sg * 320u);
       put_results<2, 8>(d + 16 + n, scratch + sg * 320u + result_block<2>::FLOATS);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 320>(blocks, input, lane % 8u * 2u);
@@ -4938,7 +4938,7 @@ static inline void routing_x512_body(
   if (sg == 0) {
     float scores[4];
     uint picked[1] = {};
-    // all loads first: a sigmoid ends in a division, which later ones would wait for
+    // all loads first: they would wait for the division in a sigmoid
     UNROLL for (uint r = 0; r < 1u; ++r) load_own<4u, 128u>(scores + r * 4u, &row_router[0u], lane);
     float biases[4];
     load_own<4u, 128u>(biases, w_e_score_correction_bias, lane);
@@ -4989,8 +4989,9 @@ static inline void group_experts_x512_body(
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-// The selections of one of 128 experts in their order, after those of all lower experts: a stable
-  // counting sort in which every threadgroup counts for itself, so that none waits for another.
+// Places the selections of one of 128 experts, in order, after those of all lower
+// experts: a stable counting sort in which every threadgroup counts for itself, so that none waits for
+// another.
   const uint expert = tg, from = sg * 256u, to = min(from + 256u, 4096u);
   threadgroup uint * lowers = (threadgroup uint *)scratch, * owns = lowers + 16u;
   uint lower = 0u, own = 0u, e = 0xffffffffu;
@@ -5071,7 +5072,7 @@ static inline void experts_gate_experts_up_x512_body(
   const uint row = (g % 8u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2880u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 4032u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 4032u); // for weights that are being copied
   GRID_WAIT;
   const uint begin = expert_starts[entry] + tg / 1024u * 40u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
@@ -5087,7 +5088,7 @@ static inline void experts_gate_experts_up_x512_body(
   if (tid < 40u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   typedef typename tile_product<1536u, 40u, 1u, 128u, false, weight_rows<T_w_experts_gate_proj, 1536u, 2u, 40u, 0u>, weight_rows<T_w_experts_up_proj, 1536u, 2u, 40u, 0u>, tile_inputs<act_t, 1536u, 0u, rows_selected<8>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_selected<8>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 4032u;
   norm_factors<48u, 48u, 40u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -5096,13 +5097,13 @@ static inline void experts_gate_experts_up_x512_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 5u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 5>(d + n, scratch + sg * 320u);
     put_results<2, 5>(d + 10 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -5175,7 +5176,7 @@ static inline void experts_down_x512_body(
   const uint row = (g % 12u) * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2880u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 4032u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 4032u); // for weights that are being copied
   GRID_WAIT;
   const uint begin = expert_starts[entry] + tg / 1536u * 40u, behind = expert_starts[entry + 1u];
   if (begin < behind) { // else too few rows selected the expert
@@ -5189,19 +5190,19 @@ static inline void experts_down_x512_body(
   if (tid < 40u) selections[tid] = expert_members[min(next + tid, behind - 1u)];
   threadgroup_barrier(mem_flags::mem_threadgroup);
   typedef typename tile_product<512u, 40u, 1u, 128u, false, weight_rows<T_w_experts_down_proj, 512u, 4u, 40u, 0u>, no_weights, tile_inputs<act_t, 4096u, 512u, rows_selected<8>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 4096u, 512u, rows_selected<8>>{experts_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[20];
   UNROLL for (uint i = 0; i < 20u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 5u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 5>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -5258,7 +5259,7 @@ static inline void shared_down_x512_body(
   const uint row = g * 128u + sg / 2u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_rows<T_w_shared_experts_down_proj, 512u, 4u, 64u, 0u> w;
   weight_rows<T_w_shared_experts_down_proj, 512u, 4u, 64u, 0u>::begin(w, w_shared_experts_down_proj, row, 1535u, room, lane);
@@ -5266,7 +5267,7 @@ static inline void shared_down_x512_body(
   weight_rows<T_w_shared_experts_down_proj, 512u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
   typedef typename tile_product<512u, 64u, 2u, 256u, false, weight_rows<T_w_shared_experts_down_proj, 512u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 512u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 512u, 0u, rows_between<true>>{shared_swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -5275,10 +5276,10 @@ static inline void shared_down_x512_body(
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 576u;
   UNROLL for (uint n = 0; n < 8u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 8>(d + n, scratch + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = (i * 2u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 2, 288>(blocks, input, lane % 16u * 2u);
@@ -5404,7 +5405,7 @@ static inline void q_a_kv_a_head_gate_x512_body(
     const uint row = g * 64u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_gate_proj, 1536u, 2u, 64u, 0u> w;
     weight_rows<T_w_gate_proj, 1536u, 2u, 64u, 0u>::begin(w, w_gate_proj, row, 15u, room, lane);
@@ -5412,7 +5413,7 @@ static inline void q_a_kv_a_head_gate_x512_body(
     weight_rows<T_w_gate_proj, 1536u, 2u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
     typedef typename tile_product<1536u, 64u, 2u, 256u, false, weight_rows<T_w_gate_proj, 1536u, 2u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 6912u;
     norm_factors<48u, 48u, 64u, 8u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -5423,10 +5424,10 @@ static inline void q_a_kv_a_head_gate_x512_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 8>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -5450,7 +5451,7 @@ static inline void q_a_kv_a_head_gate_x512_body(
     const uint row = g * 128u + sg / 2u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_q_a_proj, 1536u, 4u, 64u, 0u> w;
     weight_rows<T_w_q_a_proj, 1536u, 4u, 64u, 0u>::begin(w, w_q_a_proj, row, 255u, room, lane);
@@ -5458,7 +5459,7 @@ static inline void q_a_kv_a_head_gate_x512_body(
     weight_rows<T_w_q_a_proj, 1536u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
     typedef typename tile_product<1536u, 64u, 2u, 256u, false, weight_rows<T_w_q_a_proj, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 6912u;
     norm_factors<48u, 48u, 64u, 8u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -5470,10 +5471,10 @@ static inline void q_a_kv_a_head_gate_x512_body(
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 576u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<4, 8>(d + n, scratch + sg * 288u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = (i * 2u + slice) * 2u + lane / 16u;
         v[i] = take_results<4, 2, 288>(blocks, input, lane % 16u * 2u);
@@ -5507,7 +5508,7 @@ static inline void q_a_kv_a_head_gate_x512_body(
     const uint row = g * 128u + sg / 2u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_rows<T_w_kv_a_proj_with_mqa, 1536u, 4u, 64u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 1536u, 4u, 64u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
@@ -5515,7 +5516,7 @@ static inline void q_a_kv_a_head_gate_x512_body(
     weight_rows<T_w_kv_a_proj_with_mqa, 1536u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
     typedef typename tile_product<1536u, 64u, 2u, 256u, false, weight_rows<T_w_kv_a_proj_with_mqa, 1536u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 6912u;
     norm_factors<48u, 48u, 64u, 8u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -5526,10 +5527,10 @@ static inline void q_a_kv_a_head_gate_x512_body(
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 576u;
     UNROLL for (uint n = 0; n < 8u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<4, 8>(d + n, scratch + sg * 288u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = (i * 2u + slice) * 2u + lane / 16u;
         v[i] = take_results<4, 2, 288>(blocks, input, lane % 16u * 2u);
@@ -5594,7 +5595,7 @@ static inline void q_b_x512_body(
   const uint row = g * 64u + sg / 2u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_rows<T_w_q_b_proj, 256u, 4u, 64u, 0u> w;
   weight_rows<T_w_q_b_proj, 256u, 4u, 64u, 0u>::begin(w, w_q_b_proj, row, 3071u, room, lane);
@@ -5602,7 +5603,7 @@ static inline void q_b_x512_body(
   weight_rows<T_w_q_b_proj, 256u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
   typedef typename tile_product<256u, 64u, 2u, 128u, false, weight_rows<T_w_q_b_proj, 256u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 5760u;
   norm_factors<8u, 16u, 64u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -5620,10 +5621,10 @@ static inline void q_b_x512_body(
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 576u;
   UNROLL for (uint n = 0; n < 8u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 8>(d + n, scratch + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = (i * 2u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 2, 288>(blocks, input, lane % 16u * 2u);
@@ -5685,7 +5686,7 @@ static inline void store_kv_x512_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_kv_a = kv_a + row_index * 576u;
 
-  // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+  // cache row [latent | k_pe] of the current position; loads that need not wait come first
   const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
   float weight[2];
   UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 256u, 511u)];
@@ -5913,7 +5914,7 @@ static inline void o_proj_x512_body(
   const uint row = g * 128u + sg / 2u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 6912u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_rows<T_w_o_proj, 2048u, 4u, 64u, 0u> w;
   weight_rows<T_w_o_proj, 2048u, 4u, 64u, 0u>::begin(w, w_o_proj, row, 1535u, room, lane);
@@ -5921,13 +5922,13 @@ static inline void o_proj_x512_body(
   weight_rows<T_w_o_proj, 2048u, 4u, 64u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
   typedef typename tile_product<2048u, 64u, 2u, 256u, false, weight_rows<T_w_o_proj, 2048u, 4u, 64u, 0u>, no_weights, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{gate_heads, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[32];
   UNROLL for (uint i = 0; i < 32u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   LAUNCH_DEPENDENTS;
-  float2 residuals[16]; // all of them under way together
+  float2 residuals[16]; // all in flight at once
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 1534u), i = k % 2u;
     const uint batch_row = rows_between<true>::row_of(which, k / 2u * 8u + (i * 2u + slice) * 2u + lane / 16u);
@@ -5937,10 +5938,10 @@ static inline void o_proj_x512_body(
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 576u;
   UNROLL for (uint n = 0; n < 8u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 8>(d + n, scratch + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = (i * 2u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 2, 288>(blocks, input, lane % 16u * 2u);
@@ -6118,16 +6119,16 @@ static inline void lm_head_x16_2_body(
   const uint row = g * 32u + sg / 4u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_lm_head, 1536u, 4u, 16u, 0u> w;
   weight_rows<T_w_lm_head, 1536u, 4u, 16u, 0u>::begin(w, w_lm_head, row, 157183u, room, lane);
   no_weights w_up;
   weight_rows<T_w_lm_head, 1536u, 4u, 16u, 0u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<1536u, 16u, 4u, 128u, false, weight_rows<T_w_lm_head, 1536u, 4u, 16u, 0u>, no_weights, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 5760u;
   norm_factors<48u, 48u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -6137,10 +6138,10 @@ static inline void lm_head_x16_2_body(
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 1152u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<4, 2>(d + n, scratch + sg * 288u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 4u + slice) * 2u + lane / 16u;
       v[i] = take_results<4, 4, 288>(blocks, input, lane % 16u * 2u);
@@ -6186,7 +6187,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 157184 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
+  // 157184 logits of each pick, 256 per simdgroup: all loads are in flight at once
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 77u, nth = tg % 77u * 8u + sg;
   device const Pick * pick = picks + at_pick;
@@ -6278,7 +6279,7 @@ static inline void picks_pick_body(
       best = max(best, r);
     }
     share_best<16u>(best, at, work, sg, lane);
-    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the pick before it changes
+    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // all threads have read the pick, which changes below
     const ulong k = best_key<16u>(work);
     const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
     uint token = ~uint(k);
@@ -6334,9 +6335,9 @@ static inline void attend_apple7_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 132 splits; one without rows says just that
+  // 16 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -6392,9 +6393,9 @@ static inline void attend_apple7_f16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 132 splits; one without rows says just that
+  // 16 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -6424,9 +6425,9 @@ static inline void attend_apple7_q8_0_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 132 splits; one without rows says just that
+  // 16 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -6499,9 +6500,9 @@ static inline void attend_x16_apple7_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -6567,9 +6568,9 @@ static inline void attend_x16_apple7_f16_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -6609,9 +6610,9 @@ static inline void attend_x16_apple7_q8_0_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);

@@ -20,7 +20,7 @@ var (
 	heads  = plan.Of(plan.SpaceHeads)
 )
 
-// sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
+// sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
 var sequences = []plan.Sequence{
 	{Width: 1, Head: 162, ArenaBytes: 4407808, Dispatches: plan.Expand(
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -561,7 +561,7 @@ var sequencesF16 = []plan.Sequence{
 	)},
 }
 
-// picking picks tokens after rows by their logits.
+// picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 314368}, plan.Operand{Space: plan.SpacePick, Offset: 1118464, Bytes: 10059776}, plan.Operand{Space: plan.SpacePick, Offset: 11178240, Bytes: 39424}, plan.Operand{Space: plan.SpacePick, Offset: 11217664, Bytes: 39424}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1102080, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1118464, Bytes: 10059776}, plan.Operand{Space: plan.SpacePick, Offset: 11178240, Bytes: 39424}, plan.Operand{Space: plan.SpacePick, Offset: 11217664, Bytes: 39424}, plan.Operand{Space: plan.SpacePick, Offset: 11257088, Bytes: 10059776}, plan.Operand{Space: plan.SpacePick, Offset: 21316864, Bytes: 10059776}, row),

@@ -77,7 +77,7 @@ const (
 	kAttendX16Apple7
 )
 
-// What several kernels do.
+// Descriptions that several kernels share.
 const (
 	docEmbed                                         = "embed: reads the token's embedding row, makes the next norm's partial sums."
 	docLinearQLinearKLinearVLinearFLinearGLinearBeta = "linear_q: finishes the norm of its input, multiplies. Beside it, linear_k: finishes the norm of its input, multiplies. Beside it, linear_v: finishes the norm of its input, multiplies. Beside it, linear_f: finishes the norm of its input, multiplies. Beside it, linear_g: finishes the norm of its input, multiplies. Beside it, linear_beta: finishes the norm of its input, multiplies. Fused to save many dispatches and the trips of what lies between through memory."
@@ -100,7 +100,7 @@ const (
 	docAttendApple7                                  = "attend: attends over one split of the latent cache for all heads. For GPUs of class apple7, whose threads have fewer registers."
 )
 
-// The combinations of types that several kernels have.
+// Variants by types that several kernels share.
 var (
 	typesEmbed = [][]quant.Type{
 		{quant.Q4_0},
@@ -169,7 +169,7 @@ var (
 	}
 )
 
-// The slots of several kernels.
+// Slots that several kernels share.
 var (
 	slotsAttend = []plan.Slot{
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct},

@@ -49,8 +49,8 @@ var Bundles = []*plan.Bundle{
 	},
 }
 
-// model is what a file must have to fit.
+// model has the dimensions that a model file must have.
 var model = plan.Model{Architecture: "bailingmoe3", Dims: plan.Dims{VocabSize: 157184, HiddenSize: 1536, NumHiddenLayers: 24, NumAttentionHeads: 16, QLoraRank: 256, KVLoraRank: 512, QKNopeHeadDim: 128, QKRopeHeadDim: 64, VHeadDim: 128, IntermediateSize: 4608, MaxPositionEmbeddings: 131072, RMSNormEps: 1e-06}, Rope: plan.Rope{Theta: 6e+06, Factor: 1.0, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 128, NumExpertsPerTok: 8, NSharedExperts: 1, MoEIntermediateSize: 512, FirstKDenseReplace: 1, ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: 2.5, NGroup: 8, TopKGroup: 4}, Hybrid: &plan.Hybrid{LinearAttention: plan.LinearAttention{HeadDim: 128, ShortConvKernelSize: 4, GateLowerBound: -5.0}, FullAttnLayers: []int{3, 7, 11, 15, 19, 23}}, Tokenizer: "bailingmoe2", ChatTemplate: "jinja"}
 
-// ropeFreqs are the angles per position, in radians.
+// ropeFreqs are the RoPE frequencies, in radians per position.
 var ropeFreqs = []float64{1.0, 0.6140203621035609, 0.3770210050777881, 0.23149857405851196, 0.14214483826986554, 0.08727982506561494, 0.05359158979112434, 0.03290632736925167, 0.02020515504676623, 0.012406376618173986, 0.007617767863484344, 0.004677464581957527, 0.002872058496340142, 0.0017635023979053832, 0.0010828263809323614, 0.0006648774465153771, 0.00040824829046386303, 0.0002506727631387811, 0.0001539181807919745, 9.450889710420955e-05, 5.803038722193494e-05, 3.5631839375022347e-05, 2.1878674915467145e-05, 1.3433951893941234e-05, 8.248720006399611e-06, 5.064882045220376e-06, 3.1099407074180404e-06, 1.9095669192894297e-06, 1.1725129712430768e-06, 7.199468391737964e-07, 4.420620188848085e-07, 2.7143508090788135e-07}

@@ -20,7 +20,7 @@ var (
 	heads  = plan.Of(plan.SpaceHeads)
 )
 
-// sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
+// sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
 var sequences = []plan.Sequence{
 	{Width: 1, Head: 45, ArenaBytes: 280832, Dispatches: []plan.Dispatch{
 		beside(kEmbed, -1, row, weight(0), at(0, 1024), next(1), at(1024, 1024), at(2048, 256)),
@@ -167,7 +167,7 @@ var sequencesNextN = []plan.Sequence{
 	}, Input: &plan.Vectors{Len: 512, Stride: 512, Elem: plan.ElemAct}, Hidden: &plan.Vectors{Offset: 16384, Len: 256, Stride: 256}},
 }
 
-// picking picks tokens after rows by their logits.
+// picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 2048}, plan.Operand{Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 871680, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 871936, Bytes: 256}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 789760, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 871680, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 871936, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 872192, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 937728, Bytes: 65536}, row),

@@ -74,7 +74,7 @@ const (
 	kPicksPickNextN
 )
 
-// What several kernels do.
+// Descriptions that several kernels share.
 const (
 	docEmbed                     = "embed: reads the token's embedding row, makes the next norm's partial sums."
 	docQAKvA                     = "q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
@@ -101,7 +101,7 @@ const (
 	docEhProjNextN               = "eh_proj: multiplies, makes the next norm's partial sums."
 )
 
-// The combinations of types that several kernels have.
+// Variants by types that several kernels share.
 var (
 	typesEmbed = [][]quant.Type{
 		{quant.Q8_0},
@@ -127,7 +127,7 @@ var (
 	}
 )
 
-// The slots of several kernels.
+// Slots that several kernels share.
 var (
 	slotsQAKvA = []plan.Slot{
 		{Name: "w_q_a_proj", Elem: plan.ElemTyped},

@@ -7,7 +7,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// weights lists every tensor: role, GGUF name, shape, layers, the kernel that binds it, the types covered.
+// weights lists every tensor: role, GGUF name, shape, layers, the kernel that reads it, and the types supported.
 var weights = []plan.Weight{
 	{Role: "embed_tokens", GGUF: "token_embd.weight", Cols: 256, Rows: 1024, Batch: 1, First: -1, Kernel: "embed", Types: []quant.Type{quant.Q8_0}},
 	{Role: "input_layernorm", GGUF: "blk.%d.attn_norm.weight", Cols: 256, Rows: 1, Batch: 1, Last: 5, Kernel: "embed", Types: []quant.Type{quant.F32}},
@@ -59,7 +59,7 @@ var weightsNextN = []plan.Weight{
 	{Role: "shared_head.head", GGUF: "blk.5.nextn.shared_head_head.weight", Alt: "output.weight", Cols: 256, Rows: 1024, Batch: 1, First: -1, Kernel: "lm_head", Types: []quant.Type{quant.Q8_0}},
 }
 
-// profiles lists the quant profiles: per weight one type for all layers, or one per layer.
+// profiles lists the quant profiles: for each weight one type for all layers, or one per layer.
 var profiles = []plan.Profile{
 	{Name: "q8_0", Types: [][]quant.Type{
 		{quant.Q8_0},
@@ -115,7 +115,7 @@ var profilesNextN = []plan.Profile{
 	}},
 }
 
-// joined lists what the host makes the inputs of a layer that predicts of; models have none.
+// joined lists the tensors with which the host computes the inputs of a multi-token prediction layer.
 var joinedNextN = []plan.Weight{
 	{Role: "embed_tokens", GGUF: "blk.5.nextn.embed_tokens.weight", Alt: "token_embd.weight", Cols: 256, Rows: 1024, Batch: 1, First: -1, Types: []quant.Type{quant.F32, quant.F16, quant.Q4_0, quant.Q4_1, quant.Q5_0, quant.Q5_1, quant.Q8_0, quant.Q2_K, quant.Q3_K, quant.Q4_K, quant.Q5_K, quant.Q6_K, quant.IQ2_XXS, quant.IQ2_XS, quant.IQ3_XXS, quant.IQ1_S, quant.IQ4_NL, quant.IQ3_S, quant.IQ2_S, quant.IQ4_XS, quant.IQ1_M, quant.BF16, quant.TQ1_0, quant.TQ2_0, quant.MXFP4, quant.NVFP4, quant.Q1_0, quant.Q2_0}},
 	{Role: "enorm", GGUF: "blk.5.nextn.enorm.weight", Cols: 256, Rows: 1, Batch: 1, First: -1, Types: []quant.Type{quant.F32}},

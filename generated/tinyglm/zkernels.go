@@ -44,7 +44,7 @@ const (
 	kPicksPick
 )
 
-// What several kernels do.
+// Descriptions that several kernels share.
 const (
 	docEmbed                    = "embed: reads the token's embedding row, makes the next norm's partial sums."
 	docQAKvA                    = "q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
@@ -58,7 +58,7 @@ const (
 	docLmHead                   = "lm_head: finishes the norm of its input, multiplies. Fused to save one dispatch and the trips of what lies between through memory."
 )
 
-// The combinations of types that several kernels have.
+// Variants by types that several kernels share.
 var (
 	typesEmbed = [][]quant.Type{
 		{quant.Q4_K},
@@ -94,7 +94,7 @@ var (
 	}
 )
 
-// The slots of several kernels.
+// Slots that several kernels share.
 var (
 	slotsAttnNormX16 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},

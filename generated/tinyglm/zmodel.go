@@ -49,8 +49,8 @@ var Bundles = []*plan.Bundle{
 	},
 }
 
-// model is what a file must have to fit.
+// model has the dimensions that a model file must have.
 var model = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 4096, HiddenSize: 256, NumHiddenLayers: 6, NumAttentionHeads: 4, QLoraRank: 256, KVLoraRank: 256, QKNopeHeadDim: 96, QKRopeHeadDim: 32, VHeadDim: 64, IntermediateSize: 768, MaxPositionEmbeddings: 2048, RMSNormEps: 1e-05}, Rope: plan.Rope{Theta: 1e+06, Factor: 1.0, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 6, NumExpertsPerTok: 2, NSharedExperts: 1, MoEIntermediateSize: 256, FirstKDenseReplace: 1, ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: 1.8, NGroup: 1, TopKGroup: 1}, Tokenizer: "glm4", ChatTemplate: "none"}
 
-// ropeFreqs are the angles per position, in radians.
+// ropeFreqs are the RoPE frequencies, in radians per position.
 var ropeFreqs = []float64{1.0, 0.4216965034285823, 0.1778279410038923, 0.07498942093324558, 0.0316227766016838, 0.013335214321633242, 0.005623413251903492, 0.002371373705661656, 0.001, 0.00042169650342858213, 0.00017782794100389224, 7.498942093324557e-05, 3.162277660168379e-05, 1.3335214321633239e-05, 5.623413251903491e-06, 2.3713737056616552e-06}

@@ -81,7 +81,7 @@ static inline void q_a_kv_a_body(
     preload<T_w_q_a_proj, 2, 2048u, 128u, 1u> loaded_w;
     preload<T_w_q_a_proj, 2, 2048u, 128u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[2] = {};
     float partials[8];
@@ -115,7 +115,7 @@ static inline void q_a_kv_a_body(
     preload<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 1u> loaded_w;
     preload<T_w_kv_a_proj_with_mqa, 2, 2048u, 128u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[2] = {};
     float partials[8];
     load_partials<1024u, 128u>(ready_squares, tid, partials);
@@ -184,7 +184,7 @@ static inline void q_b_store_kv_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + current.table * 2048u)[current.pos / PAGE_ROWS];
     float weight[4];
     UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
@@ -227,7 +227,7 @@ static inline void q_b_store_kv_body(
     preload<T_w_q_b_proj, 4, 1536u, 64u, 1u> loaded_w;
     preload<T_w_q_b_proj, 4, 1536u, 64u, 1u>::fetch(w, part, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const uint d = at % 192u;
     const bool turns = mine && d >= 128u;
     device const float * cs = rope + (ulong(current.pos) * 32u + (turns ? (d - 128u) / 2u : 0u)) * 2u;
@@ -326,7 +326,7 @@ static inline void k_b_body(
   preload<T_w_k_b_proj, 4, 128u, 32u, 1u> loaded_w;
   preload<T_w_k_b_proj, 4, 128u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   dot_preload<T_w_k_b_proj, 4, 128u, 32u, 4u>(loaded_w, w, in_acts{q_rope + entry * 192u}, lane, sum);
   sum_lanes<4>(sum);
@@ -376,9 +376,9 @@ static inline void attend_body(
     constant attend_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 160 splits; one without rows says just that
+  // 16 heads on one of 160 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = rows_of_splits<16u, 16u>(nkv, uint(args.splits));
   const uint from = min(split * per, nkv);
@@ -392,8 +392,8 @@ static inline void attend_body(
     GRID_WAIT;
     const ushort own_lane = lane;
     for (uint head = 0; head < 16u; head += 8u) {
-    const ushort lane = simd_shuffle(own_lane, own_lane); // what follows from it is found in each turn, else it would stay in registers
-    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    const ushort lane = simd_shuffle(own_lane, own_lane); // the same value, but new to the compiler, which so keeps no indices from turn to turn
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all threads have read scratch
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 704u;
@@ -440,9 +440,9 @@ static inline void attend_f16_body(
     constant attend_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 160 splits; one without rows says just that
+  // 16 heads on one of 160 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = rows_of_splits<16u, 16u>(nkv, uint(args.splits));
   const uint from = min(split * per, nkv);
@@ -473,9 +473,9 @@ static inline void attend_q8_0_body(
     constant attend_args & args,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 16 heads on one of 160 splits; one without rows says just that
+  // 16 heads on one of 160 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = rows_of_splits<16u, 16u>(nkv, uint(args.splits));
   const uint from = min(split * per, nkv);
@@ -563,7 +563,7 @@ static inline void v_b_body(
   GRID_WAIT;
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(512u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(512u)); // arrives while splits are combined
   combine_splits<160u, 16u, 512u, 256u, 2u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 512u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_one<T_w_v_b_proj, 4, 512u, 32u, 4u>(w, in_shared{xs, 0u}, 0u, 512u, lane, sum);
@@ -627,7 +627,7 @@ static inline void o_proj_body(
   preload<T_w_o_proj, 4, 2048u, 64u, 1u> loaded_w;
   preload<T_w_o_proj, 4, 2048u, 64u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -702,7 +702,7 @@ static inline void gate_up_body(
   preload<T_w_up_proj, 4, 2048u, 64u, 2u> loaded_up;
   preload<T_w_up_proj, 4, 2048u, 64u, 2u>::fetch(w_up, part, loaded_up);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[8];
@@ -780,7 +780,7 @@ static inline void down_body(
   preload<T_w_down_proj, 4, 6144u, 64u, 1u> loaded_w;
   preload<T_w_down_proj, 4, 6144u, 64u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -847,7 +847,7 @@ static inline void lm_head_body(
   preload<T_w_embed_tokens, 4, 2048u, 32u, 1u> loaded_w;
   preload<T_w_embed_tokens, 4, 2048u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   dot_preload<T_w_embed_tokens, 4, 2048u, 32u, 4u>(loaded_w, w, in_acts{ready}, lane, sum);
   float partials[32];
@@ -960,16 +960,16 @@ static inline void q_a_kv_a_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_q_a_proj, 2048u, 2u> w;
     weight_step<T_w_q_a_proj, 2048u, 2u>::begin(w, w_q_a_proj, row, 1535u, room, lane);
     no_step w_up;
     weight_step<T_w_q_a_proj, 2048u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_q_a_proj, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -980,10 +980,10 @@ static inline void q_a_kv_a_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1012,16 +1012,16 @@ static inline void q_a_kv_a_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u> w;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_step w_up;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_kv_a_proj_with_mqa, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -1031,10 +1031,10 @@ static inline void q_a_kv_a_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1103,7 +1103,7 @@ static inline void q_b_store_kv_x16_body(
     constant Row & row_current = current[row_index];
     device const act_t * row_kv_a = kv_a + row_index * 576u;
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
     float weight[4];
     UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
@@ -1142,16 +1142,16 @@ static inline void q_b_store_kv_x16_body(
     const uint row = g * 16u + sg / 4u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
     threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_step<T_w_q_b_proj, 1536u, 2u> w;
     weight_step<T_w_q_b_proj, 1536u, 2u>::begin(w, w_q_b_proj, row, 3071u, room, lane);
     no_step w_up;
     weight_step<T_w_q_b_proj, 1536u, 2u>::send_first(w, slice, 4u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<1536u, 16u, 4u, 128u, weight_step<T_w_q_b_proj, 1536u, 2u>, no_step, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2432u;
     norm_factors_in_turn<96u, 96u, 16u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -1168,10 +1168,10 @@ static inline void q_b_store_kv_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 4u * 640u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
         v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1262,28 +1262,28 @@ static inline void k_b_x16_body(
   const uint row = (g % 8u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_k_b_proj, 128u, 2u> w;
   weight_step<T_w_k_b_proj, 128u, 2u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(128u)), row, 511u, room, lane);
   no_step w_up;
   weight_step<T_w_k_b_proj, 128u, 2u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<128u, 16u, 1u, 128u, weight_step<T_w_k_b_proj, 128u, 2u>, no_step, tile_inputs<act_t, 3072u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 3072u, 0u, rows_between<true>>{q_rope + entry * 192u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1341,9 +1341,9 @@ static inline void attend_x16_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1357,8 +1357,8 @@ static inline void attend_x16_body(
     GRID_WAIT;
     const ushort own_lane = lane;
     for (uint head = 0; head < 16u; head += 8u) {
-    const ushort lane = simd_shuffle(own_lane, own_lane); // what follows from it is found in each turn, else it would stay in registers
-    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    const ushort lane = simd_shuffle(own_lane, own_lane); // the same value, but new to the compiler, which so keeps no indices from turn to turn
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all threads have read scratch
     threadgroup float * tile = scratch;
     threadgroup float * shares = tile + 4608u;
     threadgroup float * p = shares + 704u;
@@ -1414,9 +1414,9 @@ static inline void attend_x16_f16_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1456,9 +1456,9 @@ static inline void attend_x16_q8_0_body(
   device const act_t * row_q_rope = q_rope + row_index * 3072u;
   device act_t * row_attend_out = attend_out + row_index * 65536u;
   device float * row_attend_ml = attend_ml + row_index * 256u;
-  // 16 heads on one of 8 splits; one without rows says just that
+  // 16 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1579,16 +1579,16 @@ static inline void v_b_x16_body(
   const uint row = (g % 8u) * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_v_b_proj, 512u, 2u> w;
   weight_step<T_w_v_b_proj, 512u, 2u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(512u)), row, 127u, room, lane);
   no_step w_up;
   weight_step<T_w_v_b_proj, 512u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<512u, 16u, 4u, 128u, weight_step<T_w_v_b_proj, 512u, 2u>, no_step, tile_inputs<act_t, 8192u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 8192u, 0u, rows_between<true>>{o_lat + entry * 512u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1596,10 +1596,10 @@ static inline void v_b_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1659,21 +1659,21 @@ static inline void o_proj_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_o_proj, 2048u, 2u> w;
   weight_step<T_w_o_proj, 2048u, 2u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_o_proj, 2048u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_o_proj, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 2046u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
@@ -1683,10 +1683,10 @@ static inline void o_proj_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1759,7 +1759,7 @@ static inline void gate_up_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_gate_proj, 2048u, 2u> w;
   weight_step<T_w_gate_proj, 2048u, 2u>::begin(w, w_gate_proj, row, 6143u, room, lane);
@@ -1768,9 +1768,9 @@ static inline void gate_up_x16_body(
   weight_step<T_w_gate_proj, 2048u, 2u>::send_first(w, slice, 4u, lane);
   weight_step<T_w_up_proj, 2048u, 2u>::send_first(w_up, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_gate_proj, 2048u, 2u>, weight_step<T_w_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -1780,11 +1780,11 @@ static inline void gate_up_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 1280u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 320u);
     put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 320>(blocks, input, lane % 8u * 2u);
@@ -1853,21 +1853,21 @@ static inline void down_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_down_proj, 6144u, 2u> w;
   weight_step<T_w_down_proj, 6144u, 2u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_down_proj, 6144u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<6144u, 16u, 4u, 128u, weight_step<T_w_down_proj, 6144u, 2u>, no_step, tile_inputs<act_t, 6144u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 6144u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 2046u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
@@ -1877,10 +1877,10 @@ static inline void down_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2001,16 +2001,16 @@ static inline void lm_head_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_embed_tokens, 2048u, 2u> w;
   weight_step<T_w_embed_tokens, 2048u, 2u>::begin(w, w_embed_tokens, row, 128255u, room, lane);
   no_step w_up;
   weight_step<T_w_embed_tokens, 2048u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_embed_tokens, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<128u, 128u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -2020,10 +2020,10 @@ static inline void lm_head_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -2140,16 +2140,16 @@ static inline void q_a_kv_a_x512_body(
     const uint row = g * 128u + sg / 1u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_step<T_w_q_a_proj, 2048u, 4u> w;
     weight_step<T_w_q_a_proj, 2048u, 4u>::begin(w, w_q_a_proj, row, 1535u, room, lane);
     no_step w_up;
     weight_step<T_w_q_a_proj, 2048u, 4u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_q_a_proj, 2048u, 4u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -2159,12 +2159,12 @@ static inline void q_a_kv_a_x512_body(
     const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 1534u)]);
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 4u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<4, 4>(d + n, scratch + sg * 288u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const uint input = i * 2u + lane / 16u;
         v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -2198,16 +2198,16 @@ static inline void q_a_kv_a_x512_body(
     const uint row = g * 128u + sg / 1u * 32u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {first_row, 511u};
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u> w;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u>::begin(w, w_kv_a_proj_with_mqa, row, 575u, room, lane);
     no_step w_up;
     weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_kv_a_proj_with_mqa, 2048u, 4u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -2216,12 +2216,12 @@ static inline void q_a_kv_a_x512_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 16u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 288u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 4u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<4, 4>(d + n, scratch + sg * 288u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 4u; ++i) {
         const uint input = i * 2u + lane / 16u;
         v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -2290,16 +2290,16 @@ static inline void q_b_x512_body(
   const uint row = g * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_q_b_proj, 1536u, 4u> w;
   weight_step<T_w_q_b_proj, 1536u, 4u>::begin(w, w_q_b_proj, row, 3071u, room, lane);
   no_step w_up;
   weight_step<T_w_q_b_proj, 1536u, 4u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<1536u, 32u, 1u, 128u, weight_step<T_w_q_b_proj, 1536u, 4u>, no_step, tile_inputs<act_t, 1536u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1536u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors_in_turn<48u, 48u, 32u, 4u>(ready_squares, which, 1536.0f, 1e-06f, factors, sg, lane);
@@ -2315,12 +2315,12 @@ static inline void q_b_x512_body(
   UNROLL for (uint i = 0; i < 4u; ++i) angles[0][i] = angle_of<64u>(pairs, simd_shuffle(positions[0], ushort(i * 2u + lane / 16u)), turns);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -2388,7 +2388,7 @@ static inline void store_kv_x512_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_kv_a = kv_a + row_index * 576u;
 
-  // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+  // cache row [latent | k_pe] of the current position; loads that need not wait come first
   const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
   float weight[4];
   UNROLL for (uint k = 0; k < 4u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 511u)];
@@ -2594,21 +2594,21 @@ static inline void o_proj_x512_body(
   const uint row = g * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_o_proj, 2048u, 4u> w;
   weight_step<T_w_o_proj, 2048u, 4u>::begin(w, w_o_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_o_proj, 2048u, 4u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_o_proj, 2048u, 4u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[16]; // all of them under way together
+  float2 residuals[16]; // all in flight at once
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 4u;
     const uint batch_row = rows_between<true>::row_of(which, k / 4u * 8u + i * 2u + lane / 16u);
@@ -2617,12 +2617,12 @@ static inline void o_proj_x512_body(
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 2046u)]);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -2700,7 +2700,7 @@ static inline void gate_up_x512_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_gate_proj, 2048u, 2u> w;
   weight_step<T_w_gate_proj, 2048u, 2u>::begin(w, w_gate_proj, row, 6143u, room, lane);
@@ -2709,9 +2709,9 @@ static inline void gate_up_x512_body(
   weight_step<T_w_gate_proj, 2048u, 2u>::send_first(w, 0u, 1u, lane);
   weight_step<T_w_up_proj, 2048u, 2u>::send_first(w_up, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 32u, 1u, 128u, weight_step<T_w_gate_proj, 2048u, 2u>, weight_step<T_w_up_proj, 2048u, 2u>, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors_in_turn<64u, 64u, 32u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -2720,13 +2720,13 @@ static inline void gate_up_x512_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 4>(d + n, scratch + sg * 320u);
     put_results<2, 4>(d + 8 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -2800,21 +2800,21 @@ static inline void down_x512_body(
   const uint row = g * 128u + sg / 1u * 32u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {first_row, 511u};
   weight_step<T_w_down_proj, 6144u, 4u> w;
   weight_step<T_w_down_proj, 6144u, 4u>::begin(w, w_down_proj, row, 2047u, room, lane);
   no_step w_up;
   weight_step<T_w_down_proj, 6144u, 4u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<6144u, 32u, 1u, 128u, weight_step<T_w_down_proj, 6144u, 4u>, no_step, tile_inputs<act_t, 6144u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 6144u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[16];
   UNROLL for (uint i = 0; i < 16u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[16]; // all of them under way together
+  float2 residuals[16]; // all in flight at once
   UNROLL for (uint k = 0; k < 16u; ++k) {
     const uint at = min(row + lane % 16u * 2u, 2046u), i = k % 4u;
     const uint batch_row = rows_between<true>::row_of(which, k / 4u * 8u + i * 2u + lane / 16u);
@@ -2823,12 +2823,12 @@ static inline void down_x512_body(
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 16u * 2u, 2046u)]);
   const uint at = row + lane % 16u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 288u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 4u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<4, 4>(d + n, scratch + sg * 288u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[4]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[4]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 4u; ++i) {
       const uint input = i * 2u + lane / 16u;
       v[i] = take_results<4, 1, 288>(blocks, input, lane % 16u * 2u);
@@ -2952,16 +2952,16 @@ static inline void lm_head_x16_2_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 640u;
   threadgroup half * staged = (threadgroup half *)(scratch + 1280u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2432u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_step<T_w_embed_tokens, 2048u, 2u> w;
   weight_step<T_w_embed_tokens, 2048u, 2u>::begin(w, w_embed_tokens, row, 128255u, room, lane);
   no_step w_up;
   weight_step<T_w_embed_tokens, 2048u, 2u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename part_tile<2048u, 16u, 4u, 128u, weight_step<T_w_embed_tokens, 2048u, 2u>, no_step, tile_inputs<act_t, 2048u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 2048u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2432u;
   norm_factors_in_turn<64u, 64u, 16u, 4u>(ready_squares, which, 2048.0f, 1e-06f, factors, sg, lane);
@@ -2971,10 +2971,10 @@ static inline void lm_head_x16_2_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -3023,7 +3023,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 128256 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
+  // 128256 logits of each pick, 256 per simdgroup: all loads are in flight at once
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 63u, nth = tg % 63u * 8u + sg;
   device const Pick * pick = picks + at_pick;
@@ -3116,7 +3116,7 @@ static inline void picks_pick_body(
       best = max(best, r);
     }
     share_best<16u>(best, at, work, sg, lane);
-    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the pick before it changes
+    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // all threads have read the pick, which changes below
     const ulong k = best_key<16u>(work);
     const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
     uint token = ~uint(k);

@@ -20,7 +20,7 @@ var (
 	heads  = plan.Of(plan.SpaceHeads)
 )
 
-// sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
+// sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
 var sequencesApple = []plan.Sequence{
 	{Width: 1, Head: 257, ArenaBytes: 5322752, Dispatches: plan.Expand(
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -537,7 +537,7 @@ var sequencesF16Nvidia = []plan.Sequence{
 	)},
 }
 
-// picking picks tokens after rows by their logits.
+// picking lists the dispatches that sample tokens from the logits of rows.
 var pickingApple = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 256512}, plan.Operand{Space: plan.SpacePick, Offset: 1060608, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 9268992, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9301248, Bytes: 32256}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1044224, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1060608, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 9268992, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9301248, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9333504, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 17541888, Bytes: 8208384}, row),

@@ -59,7 +59,7 @@ var Bundles = []*plan.Bundle{
 		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesNvidia,
-		SourceHash:  "7144db7e4b6ba2e9bab6c60f28c7d1b18d3de994e6f01b0660106d8e2a6144af",
+		SourceHash:  "e34af83c5d2f8e69f3ca98f21a54a9301ca4a69e2887dc3a01a4665039bccb2a",
 		Spec:        "youtu2b.yaml",
 		SpecHash:    "8c739843f140709ceb67661118f16fa8e54bd8a71a9eed032768a0abc7d00c39",
 		Weights:     weightsApple,
@@ -76,15 +76,15 @@ var Bundles = []*plan.Bundle{
 		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesF16Nvidia,
-		SourceHash:  "b2648927c8bb0f7cb257fae6cac7e058441e1dc7bdfff59d0a019f757ff5584c",
+		SourceHash:  "52015a6b94c4cd5540152461662263583593a4355547837fb1a24cf817e23243",
 		Spec:        "youtu2b.yaml",
 		SpecHash:    "8c739843f140709ceb67661118f16fa8e54bd8a71a9eed032768a0abc7d00c39",
 		Weights:     weightsApple,
 	},
 }
 
-// model is what a file must have to fit.
+// model has the dimensions that a model file must have.
 var modelApple = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 128256, HiddenSize: 2048, NumHiddenLayers: 32, NumAttentionHeads: 16, QLoraRank: 1536, KVLoraRank: 512, QKNopeHeadDim: 128, QKRopeHeadDim: 64, VHeadDim: 128, IntermediateSize: 6144, MaxPositionEmbeddings: 131072, RMSNormEps: 1e-06, TieWordEmbeddings: true}, Rope: plan.Rope{Theta: 1.6e+06, Factor: 1.0, AttnFactor: 1.0}, Tokenizer: "youtu", ChatTemplate: "youtu"}
 
-// ropeFreqs are the angles per position, in radians.
+// ropeFreqs are the RoPE frequencies, in radians per position.
 var ropeFreqsApple = []float64{1.0, 0.6399134677883779, 0.4094892462569473, 0.2620376835943322, 0.16768144280008285, 0.10730161354595955, 0.06866374762348336, 0.043938856853089216, 0.02811706625951745, 0.017992489374163406, 0.011513636269566448, 0.007367730912112304, 0.004714710237701415, 0.0030170065778248783, 0.0019306231415562654, 0.0012354317495057612, 0.0007905694150420947, 0.0005058960159070167, 0.0003237296738793832, 0.0002071589782381568, 0.00013256382014787598, 8.482937385410219e-05, 5.4283458793295234e-05, 3.473671635996509e-05, 2.2228492625486537e-05, 1.4224311799683472e-05, 9.102328690638594e-06, 5.824702717376186e-06, 3.7273057147125847e-06, 2.385153125409168e-06, 1.5262916076868682e-06, 9.766945555312023e-07}

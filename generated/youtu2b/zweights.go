@@ -7,7 +7,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// weights lists every tensor: role, GGUF name, shape, layers, the kernel that binds it, the types covered.
+// weights lists every tensor: role, GGUF name, shape, layers, the kernel that reads it, and the types supported.
 var weightsApple = []plan.Weight{
 	{Role: "embed_tokens", GGUF: "token_embd.weight", Cols: 2048, Rows: 128256, Batch: 1, First: -1, Kernel: "embed", Types: []quant.Type{quant.F16, quant.Q8_0, quant.Q6_K, quant.BF16}},
 	{Role: "input_layernorm", GGUF: "blk.%d.attn_norm.weight", Cols: 2048, Rows: 1, Batch: 1, Last: 32, Kernel: "embed", Types: []quant.Type{quant.F32}},
@@ -26,7 +26,7 @@ var weightsApple = []plan.Weight{
 	{Role: "norm", GGUF: "output_norm.weight", Cols: 2048, Rows: 1, Batch: 1, First: -1, Kernel: "down", Types: []quant.Type{quant.F32}},
 }
 
-// profiles lists the quant profiles: per weight one type for all layers, or one per layer.
+// profiles lists the quant profiles: for each weight one type for all layers, or one per layer.
 var profilesApple = []plan.Profile{
 	{Name: "f16", Types: [][]quant.Type{
 		{quant.F16},

@@ -72,7 +72,7 @@ static inline void q_a_kv_a_body(
     preload<T_w_q_a_proj, 4, 256u, 32u, 1u> loaded_w;
     preload<T_w_q_a_proj, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[4] = {};
     float partials[2];
@@ -99,7 +99,7 @@ static inline void q_a_kv_a_body(
     preload<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u> loaded_w;
     preload<T_w_kv_a_proj_with_mqa, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[2];
     load_partials<64u, 32u>(ready_squares, lane, partials);
@@ -155,7 +155,7 @@ static inline void q_b_store_kv_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + current.table * 2048u)[current.pos / PAGE_ROWS];
     float weight[2];
     UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 255u)];
@@ -196,7 +196,7 @@ static inline void q_b_store_kv_body(
     preload<T_w_q_b_proj, 4, 256u, 32u, 1u> loaded_w;
     preload<T_w_q_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const uint d = at % 96u;
     const bool turns = mine && d >= 64u;
     device const float * cs = rope + (ulong(current.pos) * 16u + (turns ? (d - 64u) / 2u : 0u)) * 2u;
@@ -271,7 +271,7 @@ static inline void k_b_body(
   preload<T_w_k_b_proj, 4, 64u, 32u, 1u> loaded_w;
   preload<T_w_k_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   dot_preload<T_w_k_b_proj, 4, 64u, 32u, 4u>(loaded_w, w, in_acts{q_rope + entry * 96u}, lane, sum);
   sum_lanes<4>(sum);
@@ -309,9 +309,9 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 4 heads on one of 132 splits; one without rows says just that
+  // 4 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -367,9 +367,9 @@ static inline void attend_f16_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 4 heads on one of 132 splits; one without rows says just that
+  // 4 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -399,9 +399,9 @@ static inline void attend_q8_0_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 4 heads on one of 132 splits; one without rows says just that
+  // 4 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -484,10 +484,10 @@ static inline void v_b_body(
   preload<T_w_v_b_proj, 4, 256u, 32u, 1u> loaded_w;
   preload<T_w_v_b_proj, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(256u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(256u)); // arrives while splits are combined
   combine_splits<132u, 4u, 256u, 128u, 2u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 256u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_preload<T_w_v_b_proj, 4, 256u, 32u, 4u>(loaded_w, w, in_shared{xs, 0u}, lane, sum);
@@ -540,7 +540,7 @@ static inline void o_proj_body(
   preload<T_w_o_proj, 4, 256u, 32u, 1u> loaded_w;
   preload<T_w_o_proj, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -600,7 +600,7 @@ static inline void gate_up_body(
   preload<T_w_up_proj, 4, 256u, 32u, 2u> loaded_up;
   preload<T_w_up_proj, 4, 256u, 32u, 2u>::fetch(w_up, lane, loaded_up);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[2];
@@ -663,7 +663,7 @@ static inline void down_body(
   preload<T_w_down_proj, 4, 768u, 64u, 1u> loaded_w;
   preload<T_w_down_proj, 4, 768u, 64u, 1u>::fetch(w, part, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -724,7 +724,7 @@ static inline void lm_head_body(
   preload<T_w_embed_tokens, 4, 256u, 32u, 1u> loaded_w;
   preload<T_w_embed_tokens, 4, 256u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float partials[2];
   load_partials<64u, 32u>(ready_squares, lane, partials);
@@ -825,16 +825,16 @@ static inline void q_a_kv_a_x16_body(
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 255u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_q_a_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -845,10 +845,10 @@ static inline void q_a_kv_a_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -877,16 +877,16 @@ static inline void q_a_kv_a_x16_body(
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, room, lane);
     no_weights w_up;
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -896,10 +896,10 @@ static inline void q_a_kv_a_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -961,7 +961,7 @@ static inline void q_b_store_kv_x16_body(
     constant Row & row_current = current[row_index];
     device const act_t * row_kv_a = kv_a + row_index * 288u;
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
     float weight[2];
     UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 255u)];
@@ -1000,16 +1000,16 @@ static inline void q_b_store_kv_x16_body(
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 383u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_q_b_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -1026,10 +1026,10 @@ static inline void q_b_store_kv_x16_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 2u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 2>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -1101,28 +1101,28 @@ static inline void k_b_x16_body(
   const uint row = (g % 4u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u> w;
   weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(64u)), row, 255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 384u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 384u, 0u, rows_between<true>>{q_rope + entry * 96u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1174,9 +1174,9 @@ static inline void attend_x16_body(
   device const act_t * row_q_rope = q_rope + row_index * 384u;
   device act_t * row_attend_out = attend_out + row_index * 8192u;
   device float * row_attend_ml = attend_ml + row_index * 64u;
-  // 4 heads on one of 8 splits; one without rows says just that
+  // 4 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1242,9 +1242,9 @@ static inline void attend_x16_f16_body(
   device const act_t * row_q_rope = q_rope + row_index * 384u;
   device act_t * row_attend_out = attend_out + row_index * 8192u;
   device float * row_attend_ml = attend_ml + row_index * 64u;
-  // 4 heads on one of 8 splits; one without rows says just that
+  // 4 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1284,9 +1284,9 @@ static inline void attend_x16_q8_0_body(
   device const act_t * row_q_rope = q_rope + row_index * 384u;
   device act_t * row_attend_out = attend_out + row_index * 8192u;
   device float * row_attend_ml = attend_ml + row_index * 64u;
-  // 4 heads on one of 8 splits; one without rows says just that
+  // 4 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1404,16 +1404,16 @@ static inline void v_b_x16_body(
   const uint row = (g % 2u) * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(256u)), row, 63u, room, lane);
   no_weights w_up;
   weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_v_b_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 1024u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 1024u, 0u, rows_between<true>>{o_lat + entry * 256u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -1421,10 +1421,10 @@ static inline void v_b_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -1477,21 +1477,21 @@ static inline void o_proj_x16_body(
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_o_proj, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 254u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + (i * 2u + slice) * 4u + lane / 8u);
@@ -1501,10 +1501,10 @@ static inline void o_proj_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -1570,7 +1570,7 @@ static inline void gate_up_x16_body(
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 767u, room, lane);
@@ -1579,9 +1579,9 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_gate_proj, 256u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 256u, 2u, 16u, 0u>, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -1591,11 +1591,11 @@ static inline void gate_up_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 320u);
     put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 320>(blocks, input, lane % 8u * 2u);
@@ -1657,21 +1657,21 @@ static inline void down_x16_body(
   const uint row = g * 16u + sg / 4u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch + sg * 2304u;
   threadgroup half * staged = (threadgroup half *)(scratch + 4608u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 5760u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u> w;
   weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>::send_first(w, slice, 4u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<768u, 16u, 4u, 128u, false, weight_rows<T_w_down_proj, 768u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 254u), i = k % 1u;
     const uint batch_row = rows_between<true>::row_of(which, k / 1u * 8u + ((i * 4u + slice) * 4u + lane / 8u) % 8u);
@@ -1681,10 +1681,10 @@ static inline void down_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 4u * 640u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = ((i * 4u + slice) * 4u + lane / 8u) % 8u;
       v[i] = take_results<2, 4, 160>(blocks, input, lane % 8u * 2u);
@@ -1798,16 +1798,16 @@ static inline void lm_head_x16_body(
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_embed_tokens, 256u, 2u, 16u, 0u> w;
   weight_rows<T_w_embed_tokens, 256u, 2u, 16u, 0u>::begin(w, w_embed_tokens, row, 511u, room, lane);
   no_weights w_up;
   weight_rows<T_w_embed_tokens, 256u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<256u, 16u, 2u, 128u, false, weight_rows<T_w_embed_tokens, 256u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors<16u, 16u, 16u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -1817,10 +1817,10 @@ static inline void lm_head_x16_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 2u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 2>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -1923,16 +1923,16 @@ static inline void q_a_kv_a_x24_body(
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights that are being copied
     const rows_between<false> which = {0u, 23u};
     weight_rows<T_w_q_a_proj, 256u, 2u, 32u, 0u> w;
     weight_rows<T_w_q_a_proj, 256u, 2u, 32u, 0u>::begin(w, w_q_a_proj, row, 255u, room, lane);
     no_weights w_up;
     weight_rows<T_w_q_a_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<256u, 32u, 2u, 128u, false, weight_rows<T_w_q_a_proj, 256u, 2u, 32u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<false>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 3456u;
     norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -1943,10 +1943,10 @@ static inline void q_a_kv_a_x24_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 4u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 4>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -1975,16 +1975,16 @@ static inline void q_a_kv_a_x24_body(
     const uint row = g * 32u + sg / 2u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights that are being copied
     const rows_between<false> which = {0u, 23u};
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 287u, room, lane);
     no_weights w_up;
     weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<256u, 32u, 2u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 256u, 2u, 32u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<false>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 3456u;
     norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -1994,10 +1994,10 @@ static inline void q_a_kv_a_x24_body(
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 2u * 320u;
     UNROLL for (uint n = 0; n < 4u; ++n) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
       put_results<2, 4>(d + n, scratch + sg * 160u);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 1u; ++i) {
         const uint input = (i * 2u + slice) * 4u + lane / 8u;
         v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -2054,16 +2054,16 @@ static inline void q_b_x24_body(
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights that are being copied
   const rows_between<false> which = {0u, 23u};
   weight_rows<T_w_q_b_proj, 256u, 2u, 32u, 0u> w;
   weight_rows<T_w_q_b_proj, 256u, 2u, 32u, 0u>::begin(w, w_q_b_proj, row, 383u, room, lane);
   no_weights w_up;
   weight_rows<T_w_q_b_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<256u, 32u, 2u, 128u, false, weight_rows<T_w_q_b_proj, 256u, 2u, 32u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<false>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 3456u;
   norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -2080,10 +2080,10 @@ static inline void q_b_x24_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 4u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 4>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -2141,7 +2141,7 @@ static inline void store_kv_x24_body(
   constant Row & row_current = current[row_index];
   device const act_t * row_kv_a = kv_a + row_index * 288u;
 
-  // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+  // cache row [latent | k_pe] of the current position; loads that need not wait come first
   const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
   float weight[2];
   UNROLL for (uint k = 0; k < 2u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 255u)];
@@ -2324,21 +2324,21 @@ static inline void o_proj_x24_body(
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights that are being copied
   const rows_between<false> which = {0u, 23u};
   weight_rows<T_w_o_proj, 256u, 2u, 32u, 0u> w;
   weight_rows<T_w_o_proj, 256u, 2u, 32u, 0u>::begin(w, w_o_proj, row, 255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_o_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<256u, 32u, 2u, 128u, false, weight_rows<T_w_o_proj, 256u, 2u, 32u, 0u>, no_weights, tile_inputs<act_t, 256u, 0u, rows_between<false>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<false>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[4]; // all of them under way together
+  float2 residuals[4]; // all in flight at once
   UNROLL for (uint k = 0; k < 4u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 254u), i = k % 1u;
     const uint batch_row = rows_between<false>::row_of(which, k / 1u * 8u + (i * 2u + slice) * 4u + lane / 8u);
@@ -2348,10 +2348,10 @@ static inline void o_proj_x24_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 4u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 4>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -2417,7 +2417,7 @@ static inline void gate_up_x24_body(
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights that are being copied
   const rows_between<false> which = {0u, 23u};
   weight_rows<T_w_gate_proj, 256u, 2u, 32u, 0u> w;
   weight_rows<T_w_gate_proj, 256u, 2u, 32u, 0u>::begin(w, w_gate_proj, row, 767u, room, lane);
@@ -2426,9 +2426,9 @@ static inline void gate_up_x24_body(
   weight_rows<T_w_gate_proj, 256u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 256u, 2u, 32u, 0u>::send_first(w_up, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<256u, 32u, 2u, 128u, false, weight_rows<T_w_gate_proj, 256u, 2u, 32u, 0u>, weight_rows<T_w_up_proj, 256u, 2u, 32u, 0u>, tile_inputs<act_t, 256u, 0u, rows_between<false>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 256u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 3456u;
   norm_factors<16u, 16u, 32u, 4u>(ready_squares, which, 256.0f, 1e-06f, factors, sg, lane);
@@ -2438,11 +2438,11 @@ static inline void gate_up_x24_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 640u;
   UNROLL for (uint n = 0; n < 4u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 4>(d + n, scratch + sg * 320u);
     put_results<2, 4>(d + 8 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 320>(blocks, input, lane % 8u * 2u);
@@ -2504,21 +2504,21 @@ static inline void down_x24_body(
   const uint row = g * 32u + sg / 2u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 2304u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 3456u); // for weights that are being copied
   const rows_between<false> which = {0u, 23u};
   weight_rows<T_w_down_proj, 768u, 2u, 32u, 0u> w;
   weight_rows<T_w_down_proj, 768u, 2u, 32u, 0u>::begin(w, w_down_proj, row, 255u, room, lane);
   no_weights w_up;
   weight_rows<T_w_down_proj, 768u, 2u, 32u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<768u, 32u, 2u, 128u, false, weight_rows<T_w_down_proj, 768u, 2u, 32u, 0u>, no_weights, tile_inputs<act_t, 768u, 0u, rows_between<false>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 768u, 0u, rows_between<false>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[8];
   UNROLL for (uint i = 0; i < 8u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[4]; // all of them under way together
+  float2 residuals[4]; // all in flight at once
   UNROLL for (uint k = 0; k < 4u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 254u), i = k % 1u;
     const uint batch_row = rows_between<false>::row_of(which, k / 1u * 8u + (i * 2u + slice) * 4u + lane / 8u);
@@ -2528,10 +2528,10 @@ static inline void down_x24_body(
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 2u * 320u;
   UNROLL for (uint n = 0; n < 4u; ++n) {
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile, and the results before, have been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile, and the results before
     put_results<2, 4>(d + n, scratch + sg * 160u);
     threadgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[1]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[1]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 1u; ++i) {
       const uint input = (i * 2u + slice) * 4u + lane / 8u;
       v[i] = take_results<2, 2, 160>(blocks, input, lane % 8u * 2u);
@@ -2592,7 +2592,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 512 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
+  // 512 logits of each pick, 256 per simdgroup: all loads are in flight at once
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 1u, nth = tg % 1u * 8u + sg;
   device const Pick * pick = picks + at_pick;
@@ -2684,7 +2684,7 @@ static inline void picks_pick_body(
       best = max(best, r);
     }
     share_best<4u>(best, at, work, sg, lane);
-    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the pick before it changes
+    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // all threads have read the pick, which changes below
     const ulong k = best_key<4u>(work);
     const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
     uint token = ~uint(k);

@@ -47,8 +47,8 @@ var Bundles = []*plan.Bundle{
 	},
 }
 
-// model is what a file must have to fit.
+// model has the dimensions that a model file must have.
 var model = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 512, HiddenSize: 256, NumHiddenLayers: 4, NumAttentionHeads: 4, QLoraRank: 256, KVLoraRank: 256, QKNopeHeadDim: 64, QKRopeHeadDim: 32, VHeadDim: 64, IntermediateSize: 768, MaxPositionEmbeddings: 131072, RMSNormEps: 1e-06, TieWordEmbeddings: true}, Rope: plan.Rope{Theta: 1.6e+06, Factor: 1.0, AttnFactor: 1.0}, Tokenizer: "youtu", ChatTemplate: "none"}
 
-// ropeFreqs are the angles per position, in radians.
+// ropeFreqs are the RoPE frequencies, in radians per position.
 var ropeFreqs = []float64{1.0, 0.4094892462569473, 0.16768144280008285, 0.06866374762348336, 0.02811706625951745, 0.011513636269566448, 0.004714710237701415, 0.0019306231415562654, 0.0007905694150420947, 0.0003237296738793832, 0.00013256382014787598, 5.4283458793295234e-05, 2.2228492625486537e-05, 9.102328690638594e-06, 3.7273057147125847e-06, 1.5262916076868682e-06}

@@ -72,7 +72,7 @@ static inline void q_a_kv_a_body(
     preload<T_w_q_a_proj, 4, 96u, 32u, 1u> loaded_w;
     preload<T_w_q_a_proj, 4, 96u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const float next_norm = mine ? w_next_norm[at] : 0.0f;
     float sum[4] = {};
     float partials[1];
@@ -99,7 +99,7 @@ static inline void q_a_kv_a_body(
     preload<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 1u> loaded_w;
     preload<T_w_kv_a_proj_with_mqa, 4, 96u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     float sum[4] = {};
     float partials[1];
     load_partials<24u, 32u>(ready_squares, lane, partials);
@@ -152,7 +152,7 @@ static inline void q_b_store_kv_body(
     uint tg, uint tid, ushort sg, ushort lane) {
   if (tg < 1u) {
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + current.table * 2048u)[current.pos / PAGE_ROWS];
     float weight[1];
     UNROLL for (uint k = 0; k < 1u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 63u)];
@@ -193,7 +193,7 @@ static inline void q_b_store_kv_body(
     preload<T_w_q_b_proj, 4, 64u, 32u, 1u> loaded_w;
     preload<T_w_q_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, loaded_w);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
     const uint d = at % 48u;
     const bool turns = mine && d >= 32u;
     device const float * cs = rope + (ulong(current.pos) * 8u + (turns ? (d - 32u) / 2u : 0u)) * 2u;
@@ -278,7 +278,7 @@ static inline void k_b_body(
   preload<T_w_k_b_proj, 4, 32u, 32u, 1u> loaded_w;
   preload<T_w_k_b_proj, 4, 32u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   dot_preload<T_w_k_b_proj, 4, 32u, 32u, 4u>(loaded_w, w, in_acts{q_rope + entry * 48u}, lane, sum);
   sum_lanes<4>(sum);
@@ -313,9 +313,9 @@ static inline void attend_body(
     device float * attend_ml,
     threadgroup float * scratch,
     uint tg, uint tid, ushort sg, ushort lane) {
-  // 3 heads on one of 132 splits; one without rows says just that
+  // 3 heads on one of 132 splits; a split without rows stores only that it is empty
   const uint split = tg;
-  const uint4 row = whole(current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<132u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -410,10 +410,10 @@ static inline void v_b_body(
   preload<T_w_v_b_proj, 4, 64u, 32u, 1u> loaded_w;
   preload<T_w_v_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(64u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(64u)); // arrives while splits are combined
   combine_splits<132u, 3u, 64u, 128u, 8u, in_acts>::run(in_acts{attend_out}, attend_ml, entry, per, nkv, scratch + 64u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_preload<T_w_v_b_proj, 4, 64u, 32u, 4u>(loaded_w, w, in_shared{xs, 0u}, lane, sum);
@@ -463,7 +463,7 @@ static inline void o_proj_body(
   preload<T_w_o_proj, 4, 96u, 32u, 1u> loaded_w;
   preload<T_w_o_proj, 4, 96u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -520,7 +520,7 @@ static inline void gate_up_body(
   preload<T_w_up_proj, 4, 96u, 32u, 2u> loaded_up;
   preload<T_w_up_proj, 4, 96u, 32u, 2u>::fetch(w_up, lane, loaded_up);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float sum_up[4] = {};
   float partials[1];
@@ -577,7 +577,7 @@ static inline void down_body(
   preload<T_w_down_proj, 4, 160u, 32u, 1u> loaded_w;
   preload<T_w_down_proj, 4, 160u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   const float residual = mine ? float(x_[at]) : 0.0f;
   const float next_norm = mine ? w_next_norm[at] : 0.0f;
   float sum[4] = {};
@@ -629,7 +629,7 @@ static inline void lm_head_body(
   preload<T_w_embed_tokens, 4, 96u, 32u, 1u> loaded_w;
   preload<T_w_embed_tokens, 4, 96u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   float partials[1];
   load_partials<24u, 32u>(ready_squares, lane, partials);
@@ -730,7 +730,7 @@ static inline void q_a_kv_a_x4_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights that are being copied
     const rows_between<false> which = {0u, 3u};
     weight_rows<T_w_q_a_proj, 96u, 2u, 8u, 0u> w;
     weight_rows<T_w_q_a_proj, 96u, 2u, 8u, 0u>::begin(w, w_q_a_proj, row, 63u, room, lane);
@@ -740,9 +740,9 @@ static inline void q_a_kv_a_x4_body(
     }
     weight_rows<T_w_q_a_proj, 96u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<96u, 8u, 1u, 128u, false, weight_rows<T_w_q_a_proj, 96u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<false>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 1728u;
     norm_factors<6u, 16u, 8u, 4u>(ready_squares, which, 96.0f, 1e-06f, factors, sg, lane);
@@ -752,12 +752,12 @@ static inline void q_a_kv_a_x4_body(
     const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 62u)]);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 1u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 1>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -786,7 +786,7 @@ static inline void q_a_kv_a_x4_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights that are being copied
     const rows_between<false> which = {0u, 3u};
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 8u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 8u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 79u, room, lane);
@@ -796,9 +796,9 @@ static inline void q_a_kv_a_x4_body(
     }
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<96u, 8u, 1u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<false>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 1728u;
     norm_factors<6u, 16u, 8u, 4u>(ready_squares, which, 96.0f, 1e-06f, factors, sg, lane);
@@ -807,12 +807,12 @@ static inline void q_a_kv_a_x4_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 1u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 1>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -871,7 +871,7 @@ static inline void q_b_store_kv_x4_body(
     constant Row & row_current = current[row_index];
     device const act_t * row_kv_a = kv_a + row_index * 80u;
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
     float weight[1];
     UNROLL for (uint k = 0; k < 1u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 63u)];
@@ -910,7 +910,7 @@ static inline void q_b_store_kv_x4_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights that are being copied
     const rows_between<false> which = {0u, 3u};
     weight_rows<T_w_q_b_proj, 64u, 2u, 8u, 0u> w;
     weight_rows<T_w_q_b_proj, 64u, 2u, 8u, 0u>::begin(w, w_q_b_proj, row, 143u, room, lane);
@@ -920,9 +920,9 @@ static inline void q_b_store_kv_x4_body(
     }
     weight_rows<T_w_q_b_proj, 64u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<64u, 8u, 1u, 128u, false, weight_rows<T_w_q_b_proj, 64u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 64u, 0u, rows_between<false>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 64u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 1728u;
     norm_factors<4u, 16u, 8u, 4u>(ready_squares, which, 64.0f, 1e-06f, factors, sg, lane);
@@ -938,12 +938,12 @@ static inline void q_b_store_kv_x4_body(
     UNROLL for (uint i = 0; i < 2u; ++i) angles[0][i] = angle_of<16u>(pairs, simd_shuffle(positions[0], ushort(i * 4u + lane / 8u)), turns);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 1u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 1>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1025,7 +1025,7 @@ static inline void k_b_x4_body(
   const uint row = (g % 1u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights that are being copied
   const rows_between<false> which = {0u, 3u};
   weight_rows<T_w_k_b_proj, 32u, 2u, 8u, 0u> w;
   weight_rows<T_w_k_b_proj, 32u, 2u, 8u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)), row, 63u, room, lane);
@@ -1035,21 +1035,21 @@ static inline void k_b_x4_body(
   }
   weight_rows<T_w_k_b_proj, 32u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<32u, 8u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 32u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 144u, 0u, rows_between<false>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 144u, 0u, rows_between<false>>{q_rope + entry * 48u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[2];
   UNROLL for (uint i = 0; i < 2u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 1u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 1>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1098,9 +1098,9 @@ static inline void attend_x4_body(
   device const act_t * row_q_rope = q_rope + row_index * 144u;
   device act_t * row_attend_out = attend_out + row_index * 6144u;
   device float * row_attend_ml = attend_ml + row_index * 192u;
-  // 3 heads on one of 32 splits; one without rows says just that
+  // 3 heads on one of 32 splits; a split without rows stores only that it is empty
   const uint split = (tg / 4u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<32u, 16u, 16u>(nkv);
   const uint from = min(split * per, nkv);
@@ -1204,10 +1204,10 @@ static inline void v_b_x4_body(
   preload<T_w_v_b_proj, 4, 64u, 32u, 1u> loaded_w;
   preload<T_w_v_b_proj, 4, 64u, 32u, 1u>::fetch(w, lane, loaded_w);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way, or most: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights, or most, are in flight: the next dispatch may load its own
   float sum[4] = {};
   threadgroup float * xs = scratch;
-  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(64u)); // by when the splits are combined
+  PREFETCH_L1(w, 4u * T_w_v_b_proj::row_bytes(64u)); // arrives while splits are combined
   combine_splits<32u, 3u, 64u, 128u, 8u, in_acts>::run(in_acts{row_attend_out}, row_attend_ml, entry, per, nkv, scratch + 64u, xs, tid, sg, lane);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   dot_preload<T_w_v_b_proj, 4, 64u, 32u, 4u>(loaded_w, w, in_shared{xs, 0u}, lane, sum);
@@ -1257,7 +1257,7 @@ static inline void o_proj_x4_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights that are being copied
   const rows_between<false> which = {0u, 3u};
   weight_rows<T_w_o_proj, 96u, 2u, 8u, 0u> w;
   weight_rows<T_w_o_proj, 96u, 2u, 8u, 0u>::begin(w, w_o_proj, row, 95u, room, lane);
@@ -1267,14 +1267,14 @@ static inline void o_proj_x4_body(
   }
   weight_rows<T_w_o_proj, 96u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<96u, 8u, 1u, 128u, false, weight_rows<T_w_o_proj, 96u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<false>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<false>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[2];
   UNROLL for (uint i = 0; i < 2u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 94u), i = k % 2u;
     const uint batch_row = rows_between<false>::row_of(which, k / 2u * 8u + i * 4u + lane / 8u);
@@ -1283,12 +1283,12 @@ static inline void o_proj_x4_body(
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 94u)]);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 1u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 1>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1351,7 +1351,7 @@ static inline void gate_up_x4_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights that are being copied
   const rows_between<false> which = {0u, 3u};
   weight_rows<T_w_gate_proj, 96u, 2u, 8u, 0u> w;
   weight_rows<T_w_gate_proj, 96u, 2u, 8u, 0u>::begin(w, w_gate_proj, row, 159u, room, lane);
@@ -1363,9 +1363,9 @@ static inline void gate_up_x4_body(
   weight_rows<T_w_gate_proj, 96u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 96u, 2u, 8u, 0u>::send_first(w_up, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<96u, 8u, 1u, 128u, false, weight_rows<T_w_gate_proj, 96u, 2u, 8u, 0u>, weight_rows<T_w_up_proj, 96u, 2u, 8u, 0u>, tile_inputs<act_t, 96u, 0u, rows_between<false>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 1728u;
   norm_factors<6u, 16u, 8u, 4u>(ready_squares, which, 96.0f, 1e-06f, factors, sg, lane);
@@ -1374,13 +1374,13 @@ static inline void gate_up_x4_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 1u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 1>(d + n, scratch + sg * 320u);
     put_results<2, 1>(d + 2 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -1439,7 +1439,7 @@ static inline void down_x4_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights that are being copied
   const rows_between<false> which = {0u, 3u};
   weight_rows<T_w_down_proj, 160u, 2u, 8u, 0u> w;
   weight_rows<T_w_down_proj, 160u, 2u, 8u, 0u>::begin(w, w_down_proj, row, 95u, room, lane);
@@ -1449,14 +1449,14 @@ static inline void down_x4_body(
   }
   weight_rows<T_w_down_proj, 160u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<160u, 8u, 1u, 128u, false, weight_rows<T_w_down_proj, 160u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 160u, 0u, rows_between<false>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 160u, 0u, rows_between<false>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[2];
   UNROLL for (uint i = 0; i < 2u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[2]; // all of them under way together
+  float2 residuals[2]; // all in flight at once
   UNROLL for (uint k = 0; k < 2u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 94u), i = k % 2u;
     const uint batch_row = rows_between<false>::row_of(which, k / 2u * 8u + i * 4u + lane / 8u);
@@ -1465,12 +1465,12 @@ static inline void down_x4_body(
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 94u)]);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 1u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 1>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1580,7 +1580,7 @@ static inline void lm_head_x4_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 576u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 1728u); // for weights that are being copied
   const rows_between<false> which = {0u, 3u};
   weight_rows<T_w_embed_tokens, 96u, 2u, 8u, 0u> w;
   weight_rows<T_w_embed_tokens, 96u, 2u, 8u, 0u>::begin(w, w_embed_tokens, row, 383u, room, lane);
@@ -1590,9 +1590,9 @@ static inline void lm_head_x4_body(
   }
   weight_rows<T_w_embed_tokens, 96u, 2u, 8u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<96u, 8u, 1u, 128u, false, weight_rows<T_w_embed_tokens, 96u, 2u, 8u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<false>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<false>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 1728u;
   norm_factors<6u, 16u, 8u, 4u>(ready_squares, which, 96.0f, 1e-06f, factors, sg, lane);
@@ -1601,12 +1601,12 @@ static inline void lm_head_x4_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 1u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 1>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1709,7 +1709,7 @@ static inline void q_a_kv_a_x16_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>::begin(w, w_q_a_proj, row, 63u, room, lane);
@@ -1719,9 +1719,9 @@ static inline void q_a_kv_a_x16_body(
     }
     weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_q_a_proj, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-06f, factors, sg, lane);
@@ -1731,12 +1731,12 @@ static inline void q_a_kv_a_x16_body(
     const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 62u)]);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 2u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 2>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1765,7 +1765,7 @@ static inline void q_a_kv_a_x16_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u> w;
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>::begin(w, w_kv_a_proj_with_mqa, row, 79u, room, lane);
@@ -1775,9 +1775,9 @@ static inline void q_a_kv_a_x16_body(
     }
     weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_kv_a_proj_with_mqa, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-06f, factors, sg, lane);
@@ -1786,12 +1786,12 @@ static inline void q_a_kv_a_x16_body(
     product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 2u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 2>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -1850,7 +1850,7 @@ static inline void q_b_store_kv_x16_body(
     constant Row & row_current = current[row_index];
     device const act_t * row_kv_a = kv_a + row_index * 80u;
 
-    // cache row [latent | k_pe] of the current position; what need not wait is loaded first
+    // cache row [latent | k_pe] of the current position; loads that need not wait come first
     const uint page = (tables + row_current.table * 2048u)[row_current.pos / PAGE_ROWS];
     float weight[1];
     UNROLL for (uint k = 0; k < 1u; ++k) weight[k] = w_kv_a_layernorm[min(tid + k * 128u, 63u)];
@@ -1889,7 +1889,7 @@ static inline void q_b_store_kv_x16_body(
     const uint row = g * 64u + sg / 1u * 16u;
     threadgroup half * tile = (threadgroup half *)scratch;
     threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+    threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
     const rows_between<true> which = {0u, 15u};
     weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u> w;
     weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_q_b_proj, row, 143u, room, lane);
@@ -1899,9 +1899,9 @@ static inline void q_b_store_kv_x16_body(
     }
     weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
     GRID_WAIT;
-    LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+    LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
     typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_q_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 64u, 0u, rows_between<true>>>::type product_t;
-    typename product_t::shares inputs; // under way before what else the products need
+    typename product_t::shares inputs; // in flight before the other operands of the products
     product_t::begin_inputs(inputs, tile_inputs<act_t, 64u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
     threadgroup float * factors = scratch + 2304u;
     norm_factors<4u, 16u, 16u, 4u>(ready_squares, which, 64.0f, 1e-06f, factors, sg, lane);
@@ -1917,12 +1917,12 @@ static inline void q_b_store_kv_x16_body(
     UNROLL for (uint i = 0; i < 2u; ++i) angles[0][i] = angle_of<16u>(pairs, simd_shuffle(positions[0], ushort(i * 4u + lane / 8u)), turns);
     const uint at = row + lane % 8u * 2u;
     threadgroup const float * blocks = scratch + sg / 1u * 160u;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
     UNROLL for (uint n = 0; n < 2u; ++n) {
       simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
       put_results<2, 2>(d + n, scratch + sg * 160u);
       simdgroup_barrier(mem_flags::mem_threadgroup);
-      float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+      float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
       UNROLL for (uint i = 0; i < 2u; ++i) {
         const uint input = i * 4u + lane / 8u;
         v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -2004,7 +2004,7 @@ static inline void k_b_x16_body(
   const uint row = (g % 1u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_k_b_proj, 32u, 2u, 16u, 0u> w;
   weight_rows<T_w_k_b_proj, 32u, 2u, 16u, 0u>::begin(w, w_k_b_proj + entry * (args.stride0 * T_w_k_b_proj::row_bytes(32u)), row, 63u, room, lane);
@@ -2014,21 +2014,21 @@ static inline void k_b_x16_body(
   }
   weight_rows<T_w_k_b_proj, 32u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<32u, 16u, 1u, 128u, false, weight_rows<T_w_k_b_proj, 32u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 144u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 144u, 0u, rows_between<true>>{q_rope + entry * 48u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -2077,9 +2077,9 @@ static inline void attend_x16_body(
   device const act_t * row_q_rope = q_rope + row_index * 144u;
   device act_t * row_attend_out = attend_out + row_index * 1536u;
   device float * row_attend_ml = attend_ml + row_index * 48u;
-  // 3 heads on one of 8 splits; one without rows says just that
+  // 3 heads on one of 8 splits; a split without rows stores only that it is empty
   const uint split = (tg / 16u);
-  const uint4 row = whole(row_current); // at once: the block table is looked up before the queries are waited for
+  const uint4 row = whole(row_current); // in one load: the block table is read before the wait for queries
   const uint nkv = row.z;
   const uint per = split_rows<8u, 16u, 64u>(nkv);
   const uint from = min(split * per, nkv);
@@ -2209,7 +2209,7 @@ static inline void v_b_x16_body(
   const uint row = (g % 1u) * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u> w;
   weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::begin(w, w_v_b_proj + entry * (args.stride0 * T_w_v_b_proj::row_bytes(64u)), row, 31u, room, lane);
@@ -2219,21 +2219,21 @@ static inline void v_b_x16_body(
   }
   weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<64u, 16u, 1u, 128u, false, weight_rows<T_w_v_b_proj, 64u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 192u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 192u, 0u, rows_between<true>>{o_lat + entry * 64u, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -2283,7 +2283,7 @@ static inline void o_proj_x16_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_o_proj, 96u, 2u, 16u, 0u> w;
   weight_rows<T_w_o_proj, 96u, 2u, 16u, 0u>::begin(w, w_o_proj, row, 95u, room, lane);
@@ -2293,14 +2293,14 @@ static inline void o_proj_x16_body(
   }
   weight_rows<T_w_o_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_o_proj, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{attention, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[4]; // all of them under way together
+  float2 residuals[4]; // all in flight at once
   UNROLL for (uint k = 0; k < 4u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 94u), i = k % 2u;
     const uint batch_row = rows_between<true>::row_of(which, k / 2u * 8u + i * 4u + lane / 8u);
@@ -2309,12 +2309,12 @@ static inline void o_proj_x16_body(
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 94u)]);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -2377,7 +2377,7 @@ static inline void gate_up_x16_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u> w;
   weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>::begin(w, w_gate_proj, row, 159u, room, lane);
@@ -2389,9 +2389,9 @@ static inline void gate_up_x16_body(
   weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>::send_first(w_up, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_gate_proj, 96u, 2u, 16u, 0u>, weight_rows<T_w_up_proj, 96u, 2u, 16u, 0u>, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-06f, factors, sg, lane);
@@ -2400,13 +2400,13 @@ static inline void gate_up_x16_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 320u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 320u);
     put_results<2, 2>(d + 4 + n, scratch + sg * 320u + result_block<2>::FLOATS);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 320>(blocks, input, lane % 8u * 2u);
@@ -2465,7 +2465,7 @@ static inline void down_x16_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u> w;
   weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>::begin(w, w_down_proj, row, 95u, room, lane);
@@ -2475,14 +2475,14 @@ static inline void down_x16_body(
   }
   weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<160u, 16u, 1u, 128u, false, weight_rows<T_w_down_proj, 160u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 160u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 160u, 0u, rows_between<true>>{swiglu, which}, tile, slice, tid, lane);
   simdgroup_float8x8 d[4];
   UNROLL for (uint i = 0; i < 4u; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
-  float2 residuals[4]; // all of them under way together
+  float2 residuals[4]; // all in flight at once
   UNROLL for (uint k = 0; k < 4u; ++k) {
     const uint at = min(row + lane % 8u * 2u, 94u), i = k % 2u;
     const uint batch_row = rows_between<true>::row_of(which, k / 2u * 8u + i * 4u + lane / 8u);
@@ -2491,12 +2491,12 @@ static inline void down_x16_body(
   const float2 next_norm = load_pair(&w_next_norm[min(row + lane % 8u * 2u, 94u)]);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -2606,7 +2606,7 @@ static inline void lm_head_x16_body(
   const uint row = g * 64u + sg / 1u * 16u;
   threadgroup half * tile = (threadgroup half *)scratch;
   threadgroup half * staged = (threadgroup half *)(scratch + 1152u) + sg * 576u;
-  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights on their way
+  threadgroup uchar * room = (threadgroup uchar *)(scratch + 2304u); // for weights that are being copied
   const rows_between<true> which = {0u, 15u};
   weight_rows<T_w_embed_tokens, 96u, 2u, 16u, 0u> w;
   weight_rows<T_w_embed_tokens, 96u, 2u, 16u, 0u>::begin(w, w_embed_tokens, row, 383u, room, lane);
@@ -2616,9 +2616,9 @@ static inline void lm_head_x16_body(
   }
   weight_rows<T_w_embed_tokens, 96u, 2u, 16u, 0u>::send_first(w, 0u, 1u, lane);
   GRID_WAIT;
-  LAUNCH_DEPENDENTS; // all weights are under way: those of the next dispatch may follow
+  LAUNCH_DEPENDENTS; // all weights are in flight: the next dispatch may load its own
   typedef typename tile_product<96u, 16u, 1u, 128u, false, weight_rows<T_w_embed_tokens, 96u, 2u, 16u, 0u>, no_weights, tile_inputs<act_t, 96u, 0u, rows_between<true>>>::type product_t;
-  typename product_t::shares inputs; // under way before what else the products need
+  typename product_t::shares inputs; // in flight before the other operands of the products
   product_t::begin_inputs(inputs, tile_inputs<act_t, 96u, 0u, rows_between<true>>{ready, which}, tile, slice, tid, lane);
   threadgroup float * factors = scratch + 2304u;
   norm_factors<6u, 16u, 16u, 4u>(ready_squares, which, 96.0f, 1e-06f, factors, sg, lane);
@@ -2627,12 +2627,12 @@ static inline void lm_head_x16_body(
   product_t::multiply_inputs(w, w_up, inputs, tile, staged, d, slice, tid, lane);
   const uint at = row + lane % 8u * 2u;
   threadgroup const float * blocks = scratch + sg / 1u * 160u;
-  threadgroup_barrier(mem_flags::mem_threadgroup); // the tile has been read
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the tile
   UNROLL for (uint n = 0; n < 2u; ++n) {
     simdgroup_barrier(mem_flags::mem_threadgroup); // the results before have been read, which are the simdgroup's own
     put_results<2, 2>(d + n, scratch + sg * 160u);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    float2 v[2]; // in loops of one thing each, so that no turn waits for the one before
+    float2 v[2]; // several loops with one operation each, so that turns do not wait for each other
     UNROLL for (uint i = 0; i < 2u; ++i) {
       const uint input = i * 4u + lane / 8u;
       v[i] = take_results<2, 1, 160>(blocks, input, lane % 8u * 2u);
@@ -2675,7 +2675,7 @@ static inline void picks_scan_body(
     device uint * top_ids,
     uint tg, uint tid, ushort sg, ushort lane) {
   GRID_WAIT;
-  // 384 logits of each pick, 256 per simdgroup: all loads at once, and nothing to wait for afterwards
+  // 384 logits of each pick, 256 per simdgroup: all loads are in flight at once
   LAUNCH_DEPENDENTS;
   const uint at_pick = tg / 1u, nth = tg % 1u * 8u + sg;
   device const Pick * pick = picks + at_pick;
@@ -2767,7 +2767,7 @@ static inline void picks_pick_body(
       best = max(best, r);
     }
     share_best<4u>(best, at, work, sg, lane);
-    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // every thread has read the pick before it changes
+    threadgroup_barrier(mem_flags::mem_device | mem_flags::mem_threadgroup); // all threads have read the pick, which changes below
     const ulong k = best_key<4u>(work);
     const bool any = uint(k >> 32) > 0x007fffffu; // above minus infinity
     uint token = ~uint(k);

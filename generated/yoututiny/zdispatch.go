@@ -20,7 +20,7 @@ var (
 	heads  = plan.Of(plan.SpaceHeads)
 )
 
-// sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
+// sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
 var sequences = []plan.Sequence{
 	{Width: 1, Head: 25, ArenaBytes: 107520, Dispatches: []plan.Dispatch{
 		beside(kEmbed, -1, row, weight(0), at(0, 384), next(1), at(512, 384), at(1024, 96)),
@@ -113,7 +113,7 @@ var sequences = []plan.Sequence{
 	}},
 }
 
-// picking picks tokens after rows by their logits.
+// picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
 	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 768}, plan.Operand{Space: plan.SpacePick, Offset: 804864, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 829440, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829696, Bytes: 256}),
 	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 788480, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 804864, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 829440, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829696, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829952, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 854528, Bytes: 24576}, row),

@@ -46,7 +46,7 @@ const (
 	kPicksPick
 )
 
-// What several kernels do.
+// Descriptions that several kernels share.
 const (
 	docEmbed     = "embed: reads the token's embedding row, makes the next norm's partial sums."
 	docQAKvA     = "q_a: finishes the norm of its input, multiplies, makes the next norm's partial sums. Beside it, kv_a: finishes the norm of its input, multiplies. Fused to save three dispatches and the trips of what lies between through memory."
@@ -61,7 +61,7 @@ const (
 	docGatherX4  = "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."
 )
 
-// The combinations of types that several kernels have.
+// Variants by types that several kernels share.
 var (
 	typesEmbed = [][]quant.Type{
 		{quant.F32},
@@ -82,7 +82,7 @@ var (
 	}
 )
 
-// The slots of several kernels.
+// Slots that several kernels share.
 var (
 	slotsEmbedX4 = []plan.Slot{
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},

@@ -31,8 +31,8 @@ var Bundles = []*plan.Bundle{
 	},
 }
 
-// model is what a file must have to fit.
+// model has the dimensions that a model file must have.
 var model = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 384, HiddenSize: 96, NumHiddenLayers: 3, NumAttentionHeads: 3, QLoraRank: 64, KVLoraRank: 64, QKNopeHeadDim: 32, QKRopeHeadDim: 16, VHeadDim: 32, IntermediateSize: 160, MaxPositionEmbeddings: 131072, RMSNormEps: 1e-06, TieWordEmbeddings: true}, Rope: plan.Rope{Theta: 1.6e+06, Factor: 1.0, AttnFactor: 1.0}, Tokenizer: "youtu", ChatTemplate: "none"}
 
-// ropeFreqs are the angles per position, in radians.
+// ropeFreqs are the RoPE frequencies, in radians per position.
 var ropeFreqs = []float64{1.0, 0.16768144280008285, 0.02811706625951745, 0.004714710237701415, 0.0007905694150420947, 0.00013256382014787598, 2.2228492625486537e-05, 3.7273057147125847e-06}

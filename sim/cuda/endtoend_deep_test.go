@@ -74,8 +74,7 @@ func run(program, bundle, args string, env ...string) (stdout, stderr string, er
 	return out.String(), problems.String(), err
 }
 
-// interrupter keeps what a command writes, and interrupts it at the first of it, as
-// Ctrl-C does.
+// interrupter keeps the output of a command, and interrupts the command at the first output, as Ctrl-C does.
 type interrupter struct {
 	text []byte
 	cmd  *exec.Cmd

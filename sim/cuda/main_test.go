@@ -68,8 +68,7 @@ func build() (string, error) {
 	return lib, nil
 }
 
-// child runs a case in a process of its own, with NAME=VALUE settings, and returns
-// what it printed.
+// child runs a case in a child process, with NAME=VALUE settings, and returns its output.
 func child(t *testing.T, name string, env ...string) (output string, err error) {
 	t.Helper()
 	exe, err := os.Executable()
@@ -112,8 +111,7 @@ func ruleOf(output string) string {
 	return rule
 }
 
-// TestExports holds what the stand-in exports to the table of the driver's
-// functions that the runtime calls.
+// TestExports compares the functions that the simulator exports with the runtime's table of driver functions.
 func TestExports(t *testing.T) {
 	file, err := elf.Open(os.Getenv(libVariable))
 	if err != nil {

@@ -34,10 +34,10 @@ kernel void turn(device const float * a [[buffer(0)]], device float * b [[buffer
 }
 `
 
-// turnMark is what turn asks for.
+// turnMark tells the runtime in PTX text how much dynamic threadgroup memory the kernel turn needs.
 const turnMark = "// dynamic threadgroup memory: 61440\n"
 
-// ptxText is what stands for PTX of source.
+// ptxText returns a text that the CUDA simulator accepts as the PTX of source.
 func ptxText(entries ...string) string {
 	text := fmt.Sprintf("// kernels.metal sha256:%x\n.version 7.8\n.target sm_90\n.address_size 64\n", sha256.Sum256([]byte(source)))
 	for _, name := range entries {
@@ -99,7 +99,7 @@ func text(s string) uintptr {
 	return uintptr(unsafe.Pointer(&b[0]))
 }
 
-// keep holds on to what the driver may read.
+// keep prevents the garbage collection of memory that the driver may read.
 var keep []any
 
 // begin initialises the driver and makes a context current.

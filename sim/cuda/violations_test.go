@@ -370,7 +370,7 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// TestEveryRuleHasACase compares the rules that the library knows with the cases.
+// TestEveryRuleHasACase checks that every rule of the library has a case.
 func TestEveryRuleHasACase(t *testing.T) {
 	s := load(os.Getenv(libVariable))
 	var rules func() string

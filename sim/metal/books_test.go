@@ -33,8 +33,8 @@ func idle(s *sim) {
 	r.finish()
 }
 
-// leaky ends with the device, two buffers and the ICB, one pool, and one command
-// buffer in flight, which only its queue knows.
+// leaky ends without releasing the device, two buffers, the ICB, one pool, and one command buffer in flight,
+// to which only its queue has a reference.
 func leaky(s *sim) {
 	r := newRig(s).prepare().record()
 	r.send(r.replay(2, r.all()...), "commit")
@@ -45,7 +45,7 @@ func leaky(s *sim) {
 	}
 }
 
-// counts are what METALSIM_REPORT keeps.
+// counts are the numbers in the file that METALSIM_REPORT names.
 type counts struct {
 	Left                       [3]uint64 // objects, pools, command buffers in flight
 	Made, Commits              uint64
@@ -70,7 +70,7 @@ func counted(t *testing.T, name string, env ...string) (got counts) {
 	return got
 }
 
-// TestResidencyBooks reads what is counted of residency sets.
+// TestResidencyBooks checks the counters of residency sets.
 func TestResidencyBooks(t *testing.T) {
 	compileKernels(t)
 	for _, tt := range []struct {

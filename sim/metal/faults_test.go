@@ -25,8 +25,7 @@ func recording(s *sim) {
 	r.finish()
 }
 
-// TestRecordingCrashes wants the first setter of a command to end the process by
-// a signal, and not by a rule.
+// TestRecordingCrashes checks that the first setter of a command ends the process by a signal, not by a rule.
 func TestRecordingCrashes(t *testing.T) {
 	compileKernels(t)
 	out, err := child(t, "recording", "METALSIM_FAULT=icb-segv")
@@ -35,7 +34,7 @@ func TestRecordingCrashes(t *testing.T) {
 	}
 }
 
-// TestRecordingHangs wants the first setter of a command not to return.
+// TestRecordingHangs checks that the first setter of a command does not return.
 func TestRecordingHangs(t *testing.T) {
 	compileKernels(t)
 	cmd := exec.Command(os.Args[0])

@@ -58,8 +58,7 @@ func compileKernels(t *testing.T) {
 	})
 }
 
-// child runs a case in a process of its own, with NAME=VALUE settings, and
-// returns what it printed.
+// child runs a case in a child process, with NAME=VALUE settings, and returns its output.
 func child(t *testing.T, name string, env ...string) (output string, err error) {
 	t.Helper()
 	exe, err := os.Executable()

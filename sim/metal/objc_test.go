@@ -112,7 +112,7 @@ func (s *sim) made(class string) id { return s.object(s.getClass(class), "new") 
 // registerSend makes *f call objc_msgSend with f's own signature.
 func registerSend(s *sim, f any) { purego.RegisterFunc(f, s.msgSend) }
 
-// exports tells whether the library has a C function.
+// exports reports whether the library has a C function.
 func (s *sim) exports(name string) bool {
 	_, err := purego.Dlsym(s.handle, name)
 	return err == nil

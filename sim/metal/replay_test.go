@@ -32,8 +32,8 @@ func want(g int, factor float32) (sum float32) {
 	return sum
 }
 
-// checkZ fails unless z is what the factor gives. All values are small whole
-// numbers, so that sums are exact in any order.
+// checkZ fails unless z has the values that follow from the factor. All values are small whole numbers, so
+// that sums are exact in any order.
 func (r *rig) checkZ(factor float32) {
 	for g, got := range r.floats(r.z, rows) {
 		if got != want(g, factor) {
@@ -186,7 +186,7 @@ func faults(s *sim) {
 	}
 }
 
-// doctor prints what the device says about itself.
+// doctor prints the properties of the device.
 func doctor(s *sim) {
 	r := newRig(s)
 	yes := func(r uintptr) bool { return r&0xFF != 0 }
@@ -234,7 +234,7 @@ func early(s *sim) {
 	r.finish()
 }
 
-// fresh prints what memory holds that nothing was written to.
+// fresh prints the contents of new memory.
 func fresh(s *sim) {
 	r := newRig(s)
 	b := r.buffer(8)

@@ -8,8 +8,7 @@ import (
 	"unsafe"
 )
 
-// The rig is what a small program with one ICB needs: x -scale-> y -sum-> z.
-// A case changes one thing about it.
+// rig has the objects of a small program with one ICB: x -scale-> y -sum-> z. Each case changes one of them.
 type rig struct {
 	*sim
 	pool               uintptr

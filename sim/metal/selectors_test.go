@@ -10,8 +10,8 @@ import (
 	"mla/runtime/device/metal/mtl"
 )
 
-// The simulator answers every message of the runtime's table, with the same
-// types, from the same macOS version on; and it exports the C functions.
+// TestSelectors checks that the simulator implements every message in the runtime's table, with the same
+// types and since the same version of macOS, and that it exports the C functions.
 func TestSelectors(t *testing.T) {
 	s, err := load(os.Getenv(libVariable))
 	if err != nil {

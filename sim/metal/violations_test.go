@@ -42,7 +42,7 @@ func concat(lists ...[]violation) (all []violation) {
 	return all
 }
 
-// Every rule has a program that breaks it, and each of them ends with its rule.
+// TestViolations runs a program for every rule that breaks it. Each must end with its rule.
 func TestViolations(t *testing.T) {
 	compileKernels(t)
 	s, err := load(os.Getenv(libVariable))

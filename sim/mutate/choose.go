@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// sizes says how many mutations a run draws of a kind, beside those that it always
-// makes: every barrier, every named mistake, one mistake in each kernel function.
+// sizes is the number of mutations of each kind that a run draws, by whether it is fast. In addition a run
+// always makes every barrier mutation, every named mistake, and one mistake in each kernel function.
 var sizes = map[bool]map[string]int{
 	false: {"plan": 120, "msl": 24, "go": 24},
 	true:  {"plan": 16, "msl": 4, "go": 2},
 }
 
-// choose takes what a run makes, in the order of the list: all that match, or what any
-// of the seeds draws.
+// choose returns the mutations of a run, in the order of the list: all that match the patterns in only, or
+// the union of what the seeds draw.
 func choose(all []mutation, seeds []uint64, fast bool, only []string, excluded *exclusions) (chosen []mutation) {
 	patterns, taken := &exclusions{only}, map[string]bool{}
 	if len(only) == 0 {
@@ -35,7 +35,7 @@ func choose(all []mutation, seeds []uint64, fast bool, only []string, excluded *
 	return chosen
 }
 
-// draw takes those of one kind that are always made, and some of the rest.
+// draw marks mutations of one kind as taken: those that every run makes, and a random part of the others.
 func draw(all []mutation, kind string, seed uint64, fast bool, excluded *exclusions, taken map[string]bool) {
 	var pool []mutation
 	for _, m := range all {
@@ -59,8 +59,8 @@ func draw(all []mutation, kind string, seed uint64, fast bool, excluded *exclusi
 	}
 }
 
-// shuffle orders mutations by a hash of seed and id, so that a change of the code
-// changes little of what a seed draws.
+// shuffle sorts mutations by a hash of the seed and their ID. An edit of the code therefore changes only a
+// small part of what a seed draws.
 func shuffle(pool []mutation, seed uint64) {
 	rank := func(m mutation) uint64 {
 		h := fnv.New64a()
@@ -70,8 +70,8 @@ func shuffle(pool []mutation, seed uint64) {
 	slices.SortFunc(pool, func(a, b mutation) int { return cmp.Compare(rank(a), rank(b)) })
 }
 
-// quick tells what CI draws from: the tiny files, and only kinds of mistakes that
-// hardly ever change nothing, so that an edit elsewhere does not fail it.
+// quick reports whether CI may draw a mutation. CI uses the tiny files only, and only kinds of mistakes that
+// nearly always change the result, so that an unrelated edit does not make CI fail.
 func quick(id string) bool {
 	part := strings.Split(id, "/")
 	switch part[0] {
@@ -84,7 +84,8 @@ func quick(id string) bool {
 	}
 }
 
-// always names the group of which every full run makes one; "": none.
+// always returns the name of the group from which a full run makes one mutation at least; empty if there is
+// none.
 func always(id string) string {
 	part := strings.Split(id, "/")
 	switch {

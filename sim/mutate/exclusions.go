@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// exclusionsFile names the mutations that change nothing, and says why.
+// exclusionsFile lists the mutations that do not change any result, with a reason for each.
 const exclusionsFile = "sim/mutate/exclusions.json"
 
-// exclusions are patterns of mutations that change nothing.
+// exclusions are the patterns of excluded mutations.
 type exclusions struct{ patterns []string }
 
-// exclusion is one entry of the file.
+// exclusion is one entry of exclusionsFile.
 type exclusion struct {
-	Patterns []string `json:"patterns"` // * stands for any text
-	Why      string   `json:"why"`      // nothing changes
+	Patterns []string `json:"patterns"` // of IDs; * matches any text
+	Why      string   `json:"why"`      // the reason why no result changes
 }
 
-// readExclusions reads a file of exclusions. An entry without a pattern or without a reason is
-// an error: its mutations would count as escaped, or nobody could check it.
+// readExclusions reads a file of exclusions. An entry without a pattern is an error, because its mutations
+// would count as escaped. An entry without a reason is an error, because nobody could check it.
 func readExclusions(path string) (*exclusions, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -52,7 +52,7 @@ func readExclusions(path string) (*exclusions, error) {
 	return x, nil
 }
 
-// lists tells whether a mutation is excluded.
+// lists reports whether a mutation is excluded.
 func (x *exclusions) lists(id string) bool {
 	for _, p := range x.patterns {
 		if match(p, id) {
@@ -62,7 +62,7 @@ func (x *exclusions) lists(id string) bool {
 	return false
 }
 
-// match compares with a pattern in which * stands for any text.
+// match reports whether id matches a pattern in which * matches any text.
 func match(pattern, id string) bool {
 	first, rest, star := strings.Cut(pattern, "*")
 	if !strings.HasPrefix(id, first) {

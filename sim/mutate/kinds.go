@@ -28,8 +28,8 @@ func (r *rig) plans() (all []mutation) {
 	return all
 }
 
-// plan runs a changed plan: what picks tokens where it does, the rest over a short
-// context, then over a long one.
+// plan tries a changed plan: with a sampler for mistakes in the sampler, otherwise on a short context and, if
+// that does not catch it, on a long one.
 func (r *rig) plan(p *plans.Mutation, file string) verdict {
 	stem := r.stem(file)
 	if p.Sampler {
@@ -43,8 +43,8 @@ func (r *rig) plan(p *plans.Mutation, file string) verdict {
 	return r.far(file, "-plan", p.ID)
 }
 
-// far runs a file in a long context, on the executor with all checks. The unchanged
-// program does so first: its logits' bits are what a mistake must not change.
+// far runs a file in a long context, on the executor with all checks. The unchanged program runs first: the
+// trial compares the bits of the logits with that run.
 func (r *rig) far(file string, args ...string) verdict {
 	run := func(args ...string) verdict {
 		return r.run(r.trial, nil, append(args, "-deep", "-device", "checked", "-kv", "f32,f16", "-file", r.stem(file), "-bits", filepath.Join(r.work, file+".far"))...)
@@ -55,7 +55,7 @@ func (r *rig) far(file string, args ...string) verdict {
 	return run(args...)
 }
 
-// picking is a run that compares picked tokens only.
+// picking are the arguments of a trial that compares picked tokens only.
 func picking(stem string) []string { return []string{"-file", stem, "-pick", "-tokens", "3"} }
 
 // edit is a mutation of one file's Metal source.
@@ -65,9 +65,9 @@ type edit struct {
 	sampler      bool
 }
 
-// kernels lists the mutations of the Metal source, in what a file makes run. What
-// another file has as well is tried there too if the first one does not notice: not
-// every shape takes every branch.
+// kernels lists the mutations of the kernels that the reference files run. A mutation of a function that
+// several files share is tried on all of them in turn until one notices it, because not every shape takes
+// every branch.
 func (r *rig) kernels() (all []mutation) {
 	for _, edits := range r.edits() {
 		first := edits[0]
@@ -76,7 +76,7 @@ func (r *rig) kernels() (all []mutation) {
 	return all
 }
 
-// edits lists all edits; those of a function that files share are together.
+// edits lists all edits. The edits of one function that several files share form one element.
 func (r *rig) edits() (all [][]*edit) {
 	type place struct{ id, body string }
 	index := map[place]int{}
@@ -96,13 +96,13 @@ func (r *rig) edits() (all [][]*edit) {
 	return all
 }
 
-// kernel makes the same edit in all files that share the function, one at a time,
-// and looks at the first again in a long context. The sampler's kernels need the
-// runtime, and so the simulator. What no file notices is tried on other shapes.
+// kernel makes the same edit in all files that share the function, one file at a time, and then tries the
+// first file in a long context. Edits of the sampler's kernels run in the simulator, because they need the
+// runtime. An edit that no file notices is tried with the tests of other shapes.
 func (r *rig) kernel(edits []*edit) verdict {
 	for _, k := range edits {
 		if !r.passes[k.file] {
-			continue // a fast run looks at some files only
+			continue // a fast run opens some files only
 		}
 		if v := r.edit(k, false); v != (verdict{}) {
 			return v
@@ -116,18 +116,18 @@ func (r *rig) kernel(edits []*edit) verdict {
 	return r.template(edits[0])
 }
 
-// shapes are tests of kernels with shapes, and numbers, that the files do not have: of
-// the sampler's kernels, and of the others. Neither has a function of the other's.
+// shapes are tests of kernels with shapes and numbers that the reference files do not have, by whether they
+// test the sampler's kernels. The sampler and the other kernels share no functions.
 var shapes = map[bool][][]string{
 	true: {{"./gen/msl", "-run", "^(TestPicks)$"}},
 	false: {
 		{"./gen/msl", "-tags", "deep", "-run", "^(TestAttentionRescales|TestFewRows|TestOddAttention|TestRouteOrder|TestRouteOdd|TestShares|TestExecuteSplit|TestAttentionTiles)$"},
-		{"./gen/msl", "-run", "^(TestExecute)$"}, // the deep one runs all bundles
+		{"./gen/msl", "-run", "^(TestExecute)$"}, // with the tag deep this test runs all bundles
 	},
 }
 
-// template makes an edit in the template that its function comes from, if the function
-// stands there as it is printed, and runs the tests of other shapes.
+// template makes an edit in the template of its function, if the template contains the function as printed,
+// and runs the tests of other shapes.
 func (r *rig) template(k *edit) verdict {
 	root := os.DirFS(r.root)
 	for _, pattern := range []string{"templates/msl/parts/*.msl", "templates/msl/lib/*.metal", "templates/msl/lib/*/*.metal"} {
@@ -149,7 +149,7 @@ func (r *rig) template(k *edit) verdict {
 	return verdict{}
 }
 
-// overlaid makes runs of tests with a changed file, until one fails.
+// overlaid runs tests with a changed file until one fails.
 func (r *rig) overlaid(s *sources.Mutation, runs [][]string) verdict {
 	folder, err := os.MkdirTemp(r.work, "overlay")
 	if err != nil {
@@ -168,7 +168,7 @@ func (r *rig) overlaid(s *sources.Mutation, runs [][]string) verdict {
 	return verdict{}
 }
 
-// overlay runs tests, if they pass without the changed files.
+// overlay runs tests with the changed files, after checking that they pass without the change.
 func (r *rig) overlay(overlay string, tests []string) verdict {
 	if !r.fast {
 		if err := r.passesUnchanged(strings.Join(tests, " "), func() verdict { return r.test(tests...) }); err != nil {
@@ -178,9 +178,9 @@ func (r *rig) overlay(overlay string, tests []string) verdict {
 	return r.test(append([]string{"-count=1", "-overlay", overlay}, tests...)...)
 }
 
-// edit runs changed source on one file: with all checks of the executor, on
-// memory cut to what each kernel may touch, then with sanitizers, which watch
-// registers' arrays; or with a long context.
+// edit runs changed source on one file: first with all checks of the executor, with each buffer cut to the
+// range that the kernel may access, then with sanitizers, which also check arrays in registers. long runs a
+// long context instead.
 func (r *rig) edit(k *edit, long bool) verdict {
 	folder, err := os.MkdirTemp(r.work, "msl")
 	if err != nil {
@@ -189,7 +189,7 @@ func (r *rig) edit(k *edit, long bool) verdict {
 	defer os.RemoveAll(folder)
 	path := filepath.Join(folder, "kernels.metal")
 	changed := k.In(k.source)
-	if !k.sampler { // the runtime cuts by itself
+	if !k.sampler { // the simulator cuts the buffers itself
 		if changed, err = pieces.Parse(changed).Cut(r.decoders(k.file)); err != nil {
 			return verdict{broken: err}
 		}
@@ -211,13 +211,13 @@ func (r *rig) edit(k *edit, long bool) verdict {
 	return verdict{}
 }
 
-// decoders are the kernels that run on a file without its sampler.
+// decoders returns the kernels that run on a file, without the sampler's.
 func (r *rig) decoders(file string) []string {
 	m := r.models[slices.Index(files, file)].Bound
 	return slices.Collect(maps.Keys(functions(m, m.Bundle.Decode().Dispatches)))
 }
 
-// functions are the kernels that dispatches need, with both types of cache.
+// functions returns the kernel functions that dispatches need, for both element types of the cache.
 func functions(m *device.Model, dispatches []plan.Dispatch) map[string]bool {
 	used := map[string]bool{}
 	for i := range dispatches {
@@ -230,14 +230,14 @@ func functions(m *device.Model, dispatches []plan.Dispatch) map[string]bool {
 	return used
 }
 
-// mutated are the packages whose Go code is mutated; their tests are run, and those of
-// the package that resolves their commands.
+// mutated are the packages whose Go code is mutated. Their tests are run, and the tests of the package that
+// resolves the commands of a plan.
 var (
 	mutated = []string{"runtime/device/metal", "runtime/device/metal/mtl", "runtime/device/metal/trust", "runtime/plan/pieces"}
 	tests   = []string{"./runtime/plan/pieces", "./runtime/device", "./runtime/device/metal/mtl", "./runtime/device/metal/trust", "./runtime/device/metal"}
 )
 
-// systems are runs of the runtime that its own tests do not make, or make later.
+// systems are trials that exercise the runtime in ways that its own tests do not, or that they reach later.
 var systems = []struct {
 	env, args []string
 }{
@@ -272,7 +272,7 @@ func (r *rig) sources() (all []mutation, err error) {
 	return all, nil
 }
 
-// source builds with a changed file and looks for what notices.
+// source tries a changed Go file: its packages' tests, then trials built with the change.
 func (r *rig) source(s *sources.Mutation) verdict {
 	folder, err := os.MkdirTemp(r.work, "go")
 	if err != nil {
@@ -297,18 +297,18 @@ func (r *rig) source(s *sources.Mutation) verdict {
 			return v
 		}
 	}
-	return r.overlay(overlay, []string{"-tags", "deep", "./" + path.Dir(s.File)}) // what the fast tests let pass
+	return r.overlay(overlay, []string{"-tags", "deep", "./" + path.Dir(s.File)}) // mistakes that the fast tests do not notice
 }
 
-// testOrder is the packages whose tests a changed file is tried with, its own first: that one
-// notices most, and the first failure ends the trial.
+// testOrder returns the packages whose tests try a changed file. The file's own package is first, because it
+// notices most mistakes and the first failure ends the trial.
 func testOrder(file string) []string {
 	own := "./" + path.Dir(file)
 	return append([]string{own}, slices.DeleteFunc(slices.Clone(tests), func(p string) bool { return p == own })...)
 }
 
-// test runs go test with some arguments. Its own time limit, of wall time, is off: on a busy
-// machine it would look like a test that fails.
+// test runs go test with some arguments. The time limit of go test is disabled: it counts wall time, and on a
+// busy machine would look like a failing test.
 func (r *rig) test(args ...string) verdict {
 	return r.look(nil, "go", append([]string{"test", "-failfast", "-timeout=0", "-vet=off", stripped}, args...)...)
 }

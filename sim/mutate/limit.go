@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// limit is how long a group of processes may take. Wall time would not do: what shares the
-// machine must not decide who is caught.
+// limit bounds the time of a process group. It counts processor time: with wall time, other programs on the
+// machine could make a trial fail.
 type limit struct {
-	most  time.Duration // of processor time
-	idle  time.Duration // without a thread that runs or waits for a processor
-	every time.Duration // from one look at the group to the next
+	most  time.Duration // the processor time allowed
+	idle  time.Duration // how long no thread may be running or runnable
+	every time.Duration // the interval between checks
 }
 
-// limits: unchanged, the longest trial needs two minutes of processor time.
+// limits are the limits of a trial. The longest trial without a mutation needs two minutes of processor time.
 var limits = limit{most: 20 * time.Minute, idle: 5 * time.Minute, every: time.Second}
 
-// exceeded returns true when a group has taken longer, and false when ctx is done before.
+// exceeded waits until the process group exceeds the limit (true) or ctx is done (false).
 func (l limit) exceeded(ctx context.Context, group int) bool {
 	look := time.NewTicker(l.every)
 	defer look.Stop()
@@ -43,20 +43,20 @@ func (l limit) exceeded(ctx context.Context, group int) bool {
 	}
 }
 
-// clockTick is the unit of times in /proc, which is the same on all machines.
+// clockTick is the unit of times in /proc. Linux uses the same one on all architectures.
 const clockTick = time.Second / 100
 
-// work is the processor time that a group's processes, and their children, have used, and
-// whether any of their threads could use more.
+// work returns the processor time that a process group and its waited-for children have used, and whether any
+// of its threads is running or runnable.
 func work(group int) (used time.Duration, able bool) {
-	processes, _ := filepath.Glob("/proc/[0-9]*") // the pattern is correct
+	processes, _ := filepath.Glob("/proc/[0-9]*") // Glob fails only on malformed patterns
 	for _, p := range processes {
 		f := stat(p)
 		if len(f) < 15 || f[2] != strconv.Itoa(group) {
 			continue
 		}
-		for _, ticks := range f[11:15] { // user and system time: its own, then its children's
-			n, _ := strconv.ParseInt(ticks, 10, 64) // the system writes numbers
+		for _, ticks := range f[11:15] { // utime, stime, cutime, cstime
+			n, _ := strconv.ParseInt(ticks, 10, 64) // the kernel writes decimal numbers
 			used += time.Duration(n) * clockTick
 		}
 		threads, _ := filepath.Glob(p + "/task/*")
@@ -69,13 +69,14 @@ func work(group int) (used time.Duration, able bool) {
 	return used, able
 }
 
-// stat is the fields of a process or thread from its state on; none if it has ended.
+// stat returns the fields of /proc/PID/stat from the state on. The result is empty if the process or thread
+// has ended.
 func stat(folder string) (fields []string) {
 	text, err := os.ReadFile(filepath.Join(folder, "stat"))
 	if err != nil {
 		return nil
 	}
-	_, rest, _ := bytes.Cut(text[max(0, bytes.LastIndexByte(text, ')')):], []byte(" ")) // after its name
+	_, rest, _ := bytes.Cut(text[max(0, bytes.LastIndexByte(text, ')')):], []byte(" ")) // the name may contain spaces and parentheses
 	for _, f := range bytes.Fields(rest) {
 		fields = append(fields, string(f))
 	}

@@ -1,10 +1,9 @@
-// Command mutate proves that mistakes are found: it makes one at a time, in
-// compiled plans, in the runtime's Go code and in the Metal source, and looks
-// whether the simulator, the reference logits or the tests notice.
+// Command mutate is a mutation test. It makes one mistake at a time in compiled plans, in the runtime's Go
+// code or in the Metal source, and checks that the simulator, the reference logits or the tests notice it.
 //
-// A line per mutation says what it is, where, and what caught it; the last one is
-// the count. Mutations that change nothing are listed with a proof in
-// exclusions.json and are not counted. The exit status is 1 if one escapes.
+// It prints a line per mutation with its ID and what caught it, and the counts at the end. Mutations that
+// cannot change a result are listed with the reason in exclusions.json and are not counted. The exit status
+// is 1 if a mutation escapes.
 //
 //	go run ./sim/mutate -seed 7          the plan's barriers, the named mistakes and a draw
 //	go run ./sim/mutate -seed 7,8        what either seed draws, each once
@@ -38,20 +37,13 @@ func main() {
 	}
 }
 
-// command runs the command line and tells whether every mutation was caught.
+// command runs the command line and reports whether every mutation was caught.
 func command(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	flags := flag.NewFlagSet("mutate", flag.ContinueOnError)
 	seeds := []uint64{1}
-	flags.Func("seed", "which mutations are drawn; of several seeds, with commas between them, what any of them draws (default 1)", func(list string) error {
-		seeds = nil
-		for word := range strings.SplitSeq(list, ",") {
-			n, err := strconv.ParseUint(word, 10, 64)
-			if err != nil {
-				return err
-			}
-			seeds = append(seeds, n)
-		}
-		return nil
+	flags.Func("seed", "which mutations are drawn; of several seeds, with commas between them, what any of them draws (default 1)", func(list string) (err error) {
+		seeds, err = numbers(list)
+		return err
 	})
 	fast := flags.Bool("fast", false, "a small draw, in a minute or two")
 	var only []string
@@ -93,16 +85,28 @@ func command(ctx context.Context, args []string, out io.Writer) (bool, error) {
 	return t.escaped == 0, ctx.Err()
 }
 
-// mutation is one mistake and how to look for it.
+// numbers reads a list of numbers that are separated by commas.
+func numbers(list string) (all []uint64, err error) {
+	for word := range strings.SplitSeq(list, ",") {
+		n, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, n)
+	}
+	return all, nil
+}
+
+// mutation is one mistake, with the function that tries it.
 type mutation struct {
-	// id is KIND/FILE/…, stable as long as the place is.
+	// id is KIND/FILE/…. It stays the same while the mutated place does.
 	id   string
-	file string // the reference file that it runs on, if it has one
-	// try makes the mistake and looks for it.
+	file string // the reference file that is run, if any
+	// try makes the mistake and returns what caught it.
 	try func() verdict
 }
 
-// kind is plan, msl or go.
+// kind returns plan, msl or go.
 func (m *mutation) kind() string {
 	kind, _, _ := strings.Cut(m.id, "/")
 	return kind

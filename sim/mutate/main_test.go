@@ -107,7 +107,7 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestJudge reads what programs print.
+// TestJudge derives verdicts from the output of programs.
 func TestJudge(t *testing.T) {
 	for out, want := range map[string]verdict{
 		"[metalsim] RULE leak: things (D): 3 things at exit\nSIGABRT: abort":                                           {by: "the simulator: leak"},
@@ -125,8 +125,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestEnds wants what a program has started to end with it: whoever waits for the output of
-// both would wait for the other one.
+// TestEnds checks that child processes end with the program that started them. Otherwise a reader of their
+// shared output would wait for the child.
 func TestEnds(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -138,7 +138,7 @@ func TestEnds(t *testing.T) {
 	}
 }
 
-// TestCount counts what is caught, excluded, invalid and escaped.
+// TestCount checks the counts of caught, excluded, invalid and escaped mutations.
 func TestCount(t *testing.T) {
 	all := []mutation{
 		{id: "go/a", try: func() verdict { return verdict{by: "x"} }},

@@ -18,22 +18,23 @@ import (
 	"mla/sim/mutate/model"
 )
 
-// rig is what mutations are tried with.
+// rig holds what the trials of mutations need: built programs, reference files and results of the unchanged
+// program.
 type rig struct {
-	ctx     context.Context // ends all that runs
+	ctx     context.Context // cancels all running trials
 	root    string
 	work    string // temporary folder
-	trial   string // sim/mutate/trial as it is
+	trial   string // path of sim/mutate/trial, built from the unchanged sources
 	models  []*model.Model
-	passes  map[string]bool // the files that the unchanged program was tried on
+	passes  map[string]bool // the files on which the unchanged program passed
 	library string          // the simulator
 
-	fast      bool     // the draw of CI, which runs the tests of the unchanged program itself
-	unchanged sync.Map // by what is run: a func() verdict of the unchanged program
+	fast      bool     // a small run for CI, which runs the tests of the unchanged program elsewhere
+	unchanged sync.Map // verdicts of the unchanged program, as func() verdict, by the command
 }
 
-// files are the reference files whose plans and kernels are mutated: dense and
-// MoE, with and without a low-rank query, with the types F32, Q4_0 and Q4_K_M.
+// files are the reference files whose plans and kernels are mutated. They cover dense and MoE models, models
+// with and without a low-rank query, and the types F32, Q4_0 and Q4_K_M.
 var files = []string{"youtu-tiny-F32", "glm47-tiny-Q4_0", "youtu-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M"}
 
 func newRig(ctx context.Context, root string) (*rig, error) {
@@ -64,12 +65,12 @@ func (r *rig) stem(file string) string { return r.path("testdata", "reference", 
 
 func (r *rig) close() {
 	for _, m := range r.models {
-		_ = m.Close() // only read
+		_ = m.Close() // the file was only read
 	}
-	_ = os.RemoveAll(r.work) // a temporary folder
+	_ = os.RemoveAll(r.work) // a failure leaves a temporary folder behind
 }
 
-// mutations lists all there are.
+// mutations lists all mutations.
 func (r *rig) mutations() ([]mutation, error) {
 	all := append(r.plans(), r.kernels()...)
 	templates, err := r.templates()
@@ -80,8 +81,7 @@ func (r *rig) mutations() ([]mutation, error) {
 	return slices.Concat(all, templates, sources), err
 }
 
-// prepare builds the trial and demands that it passes without a mutation; it keeps
-// the logits' bits.
+// prepare builds the trial, demands that it passes without a mutation, and keeps the bits of the logits.
 func (r *rig) prepare(chosen []mutation, fast bool) error {
 	r.trial, r.passes, r.fast = filepath.Join(r.work, "trial"), map[string]bool{}, fast
 	if out, err := r.build(r.trial, ""); err != nil {
@@ -90,7 +90,7 @@ func (r *rig) prepare(chosen []mutation, fast bool) error {
 	needed := map[string]bool{}
 	for _, m := range chosen {
 		needed[m.file] = m.file != ""
-		if m.kind() == "msl" && !fast { // functions that files share
+		if m.kind() == "msl" && !fast { // functions that several files share
 			for _, f := range files {
 				needed[f] = true
 			}
@@ -107,8 +107,8 @@ func (r *rig) prepare(chosen []mutation, fast bool) error {
 	return nil
 }
 
-// passesUnchanged demands of what catches mutations that it passes without one. It is
-// run when it is first needed.
+// passesUnchanged demands that a check passes without a mutation. The check runs on first use, and its
+// verdict is kept.
 func (r *rig) passesUnchanged(name string, run func() verdict) error {
 	once, _ := r.unchanged.LoadOrStore(name, sync.OnceValue(run))
 	if v := once.(func() verdict)(); v != (verdict{}) {
@@ -117,32 +117,33 @@ func (r *rig) passesUnchanged(name string, run func() verdict) error {
 	return nil
 }
 
-// stripped leaves out what only debuggers read: most of a link's time.
+// stripped omits the symbol table and DWARF, which take most of the time of linking.
 const stripped = "-ldflags=-s -w"
 
-// build compiles the trial, with an overlay of changed files.
+// build builds the trial, with an overlay of changed files.
 func (r *rig) build(to, overlay string) ([]byte, error) {
 	cmd := exec.Command("go", "build", stripped, "-overlay", overlay, "-o", to, "./sim/mutate/trial")
 	cmd.Dir = r.root
 	return cmd.CombinedOutput()
 }
 
-// short is a run of both types of cache over two splits of attention; the second one
-// has more rows than a block of matrix attention, eight.
+// short returns the arguments of a trial with both element types of the cache that covers two splits of
+// attention. The second split has more than eight rows, the height of a block of matrix attention.
 func (r *rig) short(file string) []string {
 	return []string{"-file", r.stem(file), "-kv", "f32,f16", "-tokens", "25", "-bits", filepath.Join(r.work, file+".bits")}
 }
 
-// cache keeps compiled kernels apart from the user's, most of which no mistake would leave there.
+// cache keeps the trials' compiled kernels out of the user's kernel cache, because most of them belong to a
+// mistake and are never used again.
 func (r *rig) cache() string { return "MLA_KERNEL_CACHE=" + r.path("build", "mutate") }
 
-// run starts a trial and says what caught it.
+// run runs a trial and returns what caught the mutation.
 func (r *rig) run(trial string, env []string, args ...string) verdict {
 	return r.look(append([]string{"METALSIM_STRICT=1"}, env...), trial, append([]string{"-lib", r.library}, args...)...)
 }
 
-// look runs a program that is to notice a mistake. Whatever it has started ends with it:
-// kernels that a mistake makes endless run in a process of their own.
+// look runs a program that should notice a mistake. All its child processes end with it: a mistake can make a
+// kernel endless, and kernels run in a child process.
 func (r *rig) look(env []string, program string, args ...string) verdict {
 	ctx, cancel := context.WithCancel(r.ctx)
 	defer cancel()
@@ -175,7 +176,8 @@ func (r *rig) look(env []string, program string, args ...string) verdict {
 	}
 }
 
-// What a trial or a test prints, the most telling first.
+// signs are texts in the output of a trial or a test, with the name of the check that prints them. The first
+// match counts, so the most specific are first.
 var signs = []struct {
 	pattern *regexp.Regexp
 	by      string
@@ -190,7 +192,7 @@ var signs = []struct {
 	{regexp.MustCompile(`(?m)^(SIG\w+)`), "Go: "},
 }
 
-// judge reads what was printed.
+// judge derives the verdict from a program's output and its error.
 func judge(out []byte, err error) verdict {
 	for _, s := range signs {
 		if f := s.pattern.FindSubmatch(out); f != nil {

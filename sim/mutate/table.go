@@ -8,14 +8,14 @@ import (
 	"sync"
 )
 
-// verdict is what became of a mutation.
+// verdict is the outcome of a trial of one mutation.
 type verdict struct {
-	by      string // what caught it; "": nothing
-	invalid bool   // it does not compile, so it is no mutation
-	broken  error  // what it was to be tried with does not work; nothing is known
+	by      string // what caught the mutation; empty: nothing did
+	invalid bool   // the changed source does not compile, so this is no mutation
+	broken  error  // the trial itself failed, so nothing is known about the mutation
 }
 
-// counts are those of one kind.
+// counts are the numbers of mutations of one kind.
 type counts struct{ caught, total, excluded, invalid int }
 
 // table is the outcome of a run.
@@ -24,7 +24,7 @@ type table struct {
 	escaped int
 }
 
-// run tries the mutations, some at a time, and prints a line for each, until ctx is done.
+// run tries the mutations on a number of workers until ctx is done, and prints a line for each.
 func run(ctx context.Context, chosen []mutation, workers int, excluded *exclusions, out io.Writer) *table {
 	t := &table{kinds: map[string]*counts{}}
 	var guard sync.Mutex
@@ -51,7 +51,7 @@ func run(ctx context.Context, chosen []mutation, workers int, excluded *exclusio
 	return t
 }
 
-// count enters a verdict and puts it into words.
+// count counts a verdict and returns its text.
 func (t *table) count(m *mutation, v verdict, excluded *exclusions) string {
 	c := t.kinds[m.kind()]
 	if c == nil {
@@ -84,7 +84,7 @@ func (t *table) count(m *mutation, v verdict, excluded *exclusions) string {
 	}
 }
 
-// String is the count of each kind, then of all.
+// String returns the counts of each kind, and their sum.
 func (t *table) String() string {
 	var b strings.Builder
 	var sum counts

@@ -19,9 +19,9 @@ import (
 	"mla/sim/replay"
 )
 
-// TestFewRows: two rows run in the narrowest sequence that holds them, whose kernels are those of one
-// row, and so they have the logits that they have alone, to the bit: all of their own that is
-// dense, and what their own experts make.
+// TestFewRows checks that two rows in one batch have the same logits as alone, to the bit. They run in the
+// narrowest sequence that holds them, whose dense kernels are those of one row, and whose experts sum in the
+// same order.
 func TestFewRows(t *testing.T) {
 	t.Parallel()
 	sim := newDevice(t, execute.Fast)

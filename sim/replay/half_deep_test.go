@@ -18,10 +18,9 @@ import (
 	"mla/sim/replay"
 )
 
-// TestHalf replays the files that bundles with activations in half fit. Each dispatch
-// of the printed kernels leaves what its Go reference makes of the same memory. Whole
-// tokens are compared in runtime/doctor/reference, where what is allowed is more:
-// small differences grow there.
+// TestHalf replays the files for which there are bundles with f16 activations. After each dispatch the memory
+// must equal the result of its Go reference on the same memory. Complete tokens are compared in
+// runtime/doctor/reference with larger tolerances, because small differences grow from layer to layer.
 func TestHalf(t *testing.T) {
 	t.Parallel()
 	d := newDevice(t, execute.Fast) // the kernels run with all checks in gen/msl
@@ -112,7 +111,7 @@ func (l *lockstep) isHalf(s plan.Slot) bool {
 	return s.Elem == plan.ElemAct || s.Elem == plan.ElemTyped && l.config.KV == quant.F16
 }
 
-// numbers are what a slot of a dispatch holds.
+// numbers returns the numbers in a slot of a dispatch.
 func (l *lockstep) numbers(m *cpu.Memory, dispatch, slot int) []float32 {
 	d := &l.model.Bundle.Decode().Dispatches[dispatch]
 	op, s := &d.Operands[slot], &l.model.Bundle.Kernels[d.Kernel].Slots[slot]
@@ -143,8 +142,8 @@ func (l *lockstep) numbers(m *cpu.Memory, dispatch, slot int) []float32 {
 	return out
 }
 
-// offBy is the largest difference of what was got, relative to the largest number wanted; NaN if only
-// one of two is. What neither wrote is NaN in both.
+// offBy returns the largest difference, relative to the largest expected number. It is NaN if exactly one of
+// two numbers is NaN; numbers that neither side wrote are NaN in both.
 func offBy(got, want []float32) float64 {
 	off, largest := 0.0, math.SmallestNonzeroFloat64
 	for i, g := range got {

@@ -12,9 +12,9 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// TestBarriers compares the plan's barriers with what the kernels really load and
-// store, byte by byte: dispatches that no barrier separates must not touch what the
-// other stores, and a barrier without which they would not either is one too many.
+// TestBarriers compares the plan's barriers with the bytes that kernels really load and store. Dispatches
+// that no barrier separates must not access bytes that the other stores. A barrier that separates no such
+// dispatches is superfluous.
 func TestBarriers(t *testing.T) {
 	t.Parallel()
 	d := newDevice(t, execute.Checked)
@@ -49,7 +49,7 @@ func TestBarriers(t *testing.T) {
 
 func kernelName(b *plan.Bundle, i int) string { return b.Kernels[b.Decode().Dispatches[i].Kernel].Name }
 
-// touch replays a few tokens and returns what each dispatch touched.
+// touch replays a few tokens and returns the ranges that each dispatch accessed.
 func touch(t *testing.T, r *replay.Runner, dispatches int) [][]execute.Range {
 	t.Helper()
 	touched := make([][]execute.Range, dispatches)
@@ -60,7 +60,7 @@ func touch(t *testing.T, r *replay.Runner, dispatches int) [][]execute.Range {
 	return touched
 }
 
-// needed says whether a dispatch of the phase that begins with the barrier at
+// needed reports whether a dispatch of the phase that begins with the barrier at
 // dispatch at conflicts with one of the phase before, which begins at start.
 func needed(b *plan.Bundle, touched [][]execute.Range, start, at int) bool {
 	for i := at; i < len(b.Decode().Dispatches) && (i == at || !b.Decode().Dispatches[i].Barrier); i++ {

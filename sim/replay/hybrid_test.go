@@ -86,8 +86,9 @@ func (run hybridRun) compile(t *testing.T, path string) *plan.Bundle {
 	return b
 }
 
-// inTurns runs the prompt in two sessions, rows of the first in front of those of the second, and compares what logits a
-// replay gives. No row runs twice: it would move the state on again.
+// inTurns runs the prompt in two sessions, with the rows of the first session before those of the second in
+// each batch, and compares the logits of each replay. No row runs twice, because that would update the state
+// again.
 func inTurns(d *replay.Device, m *device.Model, ref *reference.Reference, width int) (worst float64, err error) {
 	pages := plan.Pages(len(ref.Prompt))
 	r, err := d.Load(m, device.Config{KV: quant.F32, Context: len(ref.Prompt), Tables: 2, Pages: 2 * pages, Width: m.Bundle.Width()})

@@ -6,7 +6,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// Memory is what the dispatches of a replay read and write, besides weights.
+// Memory returns the memory that the dispatches of a replay read and write, besides weights.
 func (r *Runner) Memory() *cpu.Memory {
 	m := &cpu.Memory{Arena: r.bytesOf(plan.SpaceArena), Tables: r.tables, Rope: floats(r.bytesOf(plan.SpaceRope)), Logits: floats(r.bytesOf(plan.SpaceLogits))}
 	m.States = r.bytesOf(plan.SpaceState)
@@ -16,7 +16,7 @@ func (r *Runner) Memory() *cpu.Memory {
 	return m
 }
 
-// Counters are the tickets of persistent threadgroups, nil if there are none.
+// Counters returns the ticket counters of persistent threadgroups, or nil if the plan has none.
 func (r *Runner) Counters() []byte { return r.bytesOf(plan.SpaceCounters) }
 
 // Dispatches implements device.Runner.
@@ -28,5 +28,5 @@ func (r *Runner) Bytes() int64 { return r.bytes }
 // Diagnostics implements device.Runner.
 func (r *Runner) Diagnostics() device.Diagnostics { return device.Diagnostics{} }
 
-// Close implements device.Runner. Memory is freed with the device.
+// Close implements device.Runner. The memory is freed with the device.
 func (r *Runner) Close() error { return nil }

@@ -1,8 +1,7 @@
-// Package replay is a device that runs a bundle's printed Metal source on the CPU,
-// through gen/msl/execute: what it computes is what the very kernels compute that a
-// Mac would run. It is made for tests, to find mistakes, not for speed: memory
-// starts as NaN, dispatches between two barriers and the threadgroups of a dispatch
-// run in random order, and a kernel that breaks a rule ends the replay.
+// Package replay is a device that runs a bundle's printed Metal source on the CPU, through gen/msl/execute.
+// It runs the same kernels as a Mac. It is made for tests and to find mistakes, not for speed: memory starts
+// as NaN, dispatches between two barriers and the threadgroups of a dispatch run in random order, and a
+// kernel that breaks a rule ends the replay with an error.
 package replay
 
 import (
@@ -18,13 +17,13 @@ import (
 	"mla/runtime/plan"
 )
 
-// Device compiles each bundle once. It serves one goroutine.
+// Device compiles each bundle once. It must be used by one goroutine at a time.
 type Device struct {
 	checks   execute.Checks
-	programs map[string]*execute.Program // by source
+	programs map[string]*execute.Program // by Metal source
 }
 
-// New makes a device; Close ends it.
+// New returns a device with the given checks. Close must be called.
 func New(c execute.Checks) *Device {
 	return &Device{c, map[string]*execute.Program{}}
 }
@@ -32,13 +31,13 @@ func New(c execute.Checks) *Device {
 // Name implements device.Device.
 func (d *Device) Name() string { return "msl" }
 
-// Class implements device.Device: it runs the kernels of any.
+// Class implements device.Device. The class is empty: the device runs kernels of every class.
 func (d *Device) Class() string { return "" }
 
 // Takes implements device.Device.
 func (d *Device) Takes(l *device.Layout) int64 { return l.Bytes() }
 
-// Close ends the processes that run the kernels, and with them all runners.
+// Close ends the processes that run the kernels. All runners of the device are unusable afterwards.
 func (d *Device) Close() error {
 	var err error
 	for _, p := range d.programs {
@@ -59,30 +58,30 @@ func (d *Device) program(source string) (*execute.Program, error) {
 	return p, err
 }
 
-// Runner is a recorded sequence. It implements device.Runner.
+// Runner is a recorded plan with its memory. It implements device.Runner.
 type Runner struct {
-	// Touched, if set, is told what each dispatch of a replay loaded and stored.
+	// Touched, if set, is called with the ranges that each dispatch of a replay loaded and stored.
 	Touched func(dispatch int, ranges []execute.Range)
-	// Around, if set, runs each dispatch of a replay by calling run.
+	// Around, if set, is called for each dispatch of a replay, and must call run.
 	Around func(dispatch int, run func() error) error
-	// StoreDelay hides what a threadgroup stores from the others of its dispatch until
-	// it runs a device-scope fence. It takes execute.Checked.
+	// StoreDelay makes stores of a threadgroup invisible to the other threadgroups of its dispatch until it
+	// executes a device-scope fence. It needs execute.Checked.
 	StoreDelay bool
 	// Used counts the launches of each kernel function.
 	Used map[string]int
 
 	bundle                           *plan.Bundle
-	input                            []float32 // of the next replay
+	input                            []float32 // hidden vectors set for the next replay
 	program                          *execute.Program
 	sequences                        []sequence // by rising width
 	regions                          []*execute.Buffer
-	device.Memories[*execute.Buffer] // nil: the bundle has none; weights are in regions
+	device.Memories[*execute.Buffer] // by memory space; nil: the bundle has none. Weights are in regions
 	width                            int
 	vocab                            int
-	tables                           *device.Tables // the host's copy
-	pages                            int            // of a cache
-	pageBytes                        int            // of all caches together
-	planes                           plan.Planes    // of a page
+	tables                           *device.Tables // the host's copy of the block tables
+	pages                            int            // pages of a cache
+	pageBytes                        int            // bytes of a page in all caches together
+	planes                           plan.Planes    // planes of a page
 	bytes                            int64
 	rng                              *rand.Rand
 }
@@ -90,7 +89,7 @@ type Runner struct {
 // sequence is a plan.Sequence with its launches.
 type sequence struct {
 	device.Recording
-	launches []execute.Launch // one per command
+	launches []execute.Launch // one per command, in order
 }
 
 // Load implements device.Device.
@@ -121,7 +120,7 @@ func (d *Device) Load(m *device.Model, cfg device.Config) (device.Runner, error)
 	return r, nil
 }
 
-// allocate makes all memory of the sequence; what kernels write begins as NaN.
+// allocate allocates all memory of the plan. Memory that kernels write starts as NaN.
 func (r *Runner) allocate(m *device.Model, l *device.Layout, constants []byte) error {
 	var failed error
 	buffer := func(n int64, poison bool) *execute.Buffer {
@@ -147,7 +146,7 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout, constants []byte) e
 		r.bytes += l.Cache
 	}
 	sizes := l.Sizes()
-	sizes[plan.SpaceKV], sizes[plan.SpacePick] = 0, 0 // tokens are picked on the host
+	sizes[plan.SpaceKV], sizes[plan.SpacePick] = 0, 0 // tokens are picked on the host, so there is no memory for picks
 	sizes[plan.SpaceRow], sizes[plan.SpaceWanted], sizes[plan.SpaceArgs] = rowBytes*int64(l.Width), rowBytes*plan.MaxWanted, int64(len(constants))
 	for i, n := range sizes {
 		if s := plan.Space(i); n > 0 {
@@ -165,7 +164,7 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout, constants []byte) e
 	return nil
 }
 
-// rowBytes is the size of a plan.Row.
+// rowBytes is the size of a plan.Row in bytes.
 const rowBytes = int64(unsafe.Sizeof(plan.Row{}))
 
 func fill(b []byte) {
@@ -174,10 +173,10 @@ func fill(b []byte) {
 	}
 }
 
-// floats views a buffer, which begins at a multiple of 16.
+// floats returns a buffer as float32 numbers. The buffer must be aligned to 16 bytes.
 func floats(b []byte) []float32 { return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4) }
 
-// bytesOf is the memory of a space.
+// bytesOf returns the memory of a space.
 func (r *Runner) bytesOf(s plan.Space) []byte {
 	if b := r.Spaces[s]; b != nil {
 		return b.Bytes
@@ -185,7 +184,7 @@ func (r *Runner) bytesOf(s plan.Space) []byte {
 	return nil
 }
 
-// launch binds the slots of a command, each to exactly the bytes it may touch.
+// launch binds the slots of a command, each to exactly the range that the kernel may access.
 func (r *Runner) launch(c *device.Command) execute.Launch {
 	l := execute.Launch{Kernel: c.Variant.Func, Groups: c.Groups, Threads: c.Kernel.Threads}
 	for i := range c.Bindings {
@@ -252,8 +251,8 @@ func (r *Runner) hostCaches() device.Caches {
 	return c
 }
 
-// Replay implements device.Runner. Dispatches that no barrier separates run in
-// random order. The arena is poisoned first: nothing in it outlives a replay.
+// Replay implements device.Runner. Dispatches that no barrier separates run in random order. The arena is
+// filled with NaN first, because no activation may survive a replay.
 func (r *Runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if len(rows) < 1 || len(rows) > r.width {
 		return nil, fmt.Errorf("%d rows; expected 1 to %d", len(rows), r.width)
@@ -289,7 +288,7 @@ func (r *Runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	return floats(r.bytesOf(plan.SpaceLogits))[:len(wanted)*r.vocab], nil
 }
 
-// setRows writes rows, and dead ones after them.
+// setRows writes rows, and padding rows after them.
 func setRows(to []byte, rows []plan.Row) {
 	clear(to)
 	for i, row := range rows {

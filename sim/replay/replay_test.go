@@ -133,7 +133,7 @@ func bindTo(t *testing.T, path string, bundles []*plan.Bundle, w bind.Wish) *dev
 	return m
 }
 
-// read reads what belongs to a file, whose path has no ending.
+// read reads the reference of a file. stem is its path without the extension.
 func read(t *testing.T, stem string) *reference.Reference {
 	t.Helper()
 	ref, err := reference.ReadPath(stem)

@@ -18,7 +18,7 @@ func (r *Runner) WriteState(table int, src []byte) error {
 	return r.state(table, src, func(at []byte) { copy(at, src) })
 }
 
-// state calls move with the state of a block table's session.
+// state calls move with the recurrent state of a block table's session.
 func (r *Runner) state(table int, host []byte, move func(at []byte)) error {
 	from, to, err := r.tables.State(table, len(host), r.StateBytes())
 	if err == nil {

@@ -23,7 +23,8 @@ func (r *Runner) Hidden(dst []float32) error {
 	return err
 }
 
-// putInput writes what SetInput was given into the arena, which was poisoned since.
+// putInput writes the vectors of SetInput into the arena. SetInput cannot write them itself, because Replay
+// fills the arena with NaN.
 func (r *Runner) putInput() {
 	if len(r.input) == 0 {
 		return

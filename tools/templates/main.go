@@ -1,6 +1,6 @@
-// Command templates renders Jinja templates by package jinja, for compare.py beside it: each
-// line of the input is {"template": text, "vars": object}, each line of the output
-// {"text": …} or {"error": …}.
+// Command templates renders Jinja templates with package jinja. compare.py in this folder compares the
+// results with Python's. Each line of the input is {"template": text, "vars": object}, each line of the
+// output {"text": …} or {"error": …}.
 package main
 
 import (
@@ -14,7 +14,7 @@ import (
 	"mla/runtime/text/chat/jinja"
 )
 
-// now is the time that compare.py's templates are told.
+// now is the time that the templates see. compare.py uses the same one.
 var now = time.Date(2026, time.March, 4, 17, 5, 9, 81000, time.UTC)
 
 func main() {

@@ -1,6 +1,5 @@
-// Command tests runs the project's tests and says how far it is: which package of how many
-// has ended, how long the rest will take by recorded times, what failed, and at the end the
-// ten slowest packages.
+// Command tests runs the project's tests and shows the progress: which packages have ended, the estimated
+// remaining time, what failed, and at the end the ten slowest packages. Estimates use recorded times.
 //
 //	go run ./tools/tests            the fast tier: make test
 //	go run ./tools/tests -deep      all tests: make prove
@@ -18,7 +17,7 @@ import (
 	"time"
 )
 
-// options is what the command line says.
+// options are the options of the command line.
 type options struct {
 	deep, race, list, record bool
 	timeout                  time.Duration
@@ -73,7 +72,7 @@ func run(o options) error {
 	return failed
 }
 
-// tier names a column of the recorded times.
+// tier returns the name of the tier in timesFile.
 func (o options) tier() string {
 	switch {
 	case o.race:

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// TestProgress: a run says where it is, how long it takes, and what a failed test said.
+// TestProgress checks the output of a run: its progress, the remaining time, and the output of failed tests.
 func TestProgress(t *testing.T) {
 	var out bytes.Buffer
 	p := newProgress(&out, []string{"a", "b", "c"}, map[string]float64{"a": 60, "b": 20, "c": 10})
@@ -50,7 +50,7 @@ func TestLeft(t *testing.T) {
 	p := newProgress(new(bytes.Buffer), []string{"a", "b", "new"}, map[string]float64{"a": 60, "b": 20})
 	p.began = time.Unix(0, 0)
 	p.take(event{Action: "pass", Package: "a", Elapsed: 100}, time.Unix(120, 0))
-	// The rest is b's 20 s and 10 s for what is not known, and this machine takes twice as long.
+	// The remaining time is 20 s of b and 10 s for a package without a recorded time. This machine takes twice as long.
 	if got := p.leftText(time.Unix(120, 0)); got != "  about 1m0s left" {
 		t.Errorf("%q", got)
 	}
@@ -64,7 +64,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestRunnable: what a Mac cannot run is said, once for each reason.
+// TestRunnable checks that the packages which a Mac cannot run are reported, once per reason.
 func TestRunnable(t *testing.T) {
 	packages := []string{"mla/gen/ir", "mla/gen/ptx", "mla/runtime/device/metal", "mla/runtime/device/metal/trust", "mla/sim/metal"}
 	if can, elsewhere := runnable(packages, "linux"); len(can) != len(packages) || elsewhere != nil {

@@ -39,8 +39,8 @@ func (o options) tags() []string {
 	return nil
 }
 
-// linuxOnly names the packages whose tests need Linux, and why. They stand in for Apple's
-// and NVIDIA's software, which loads as a library of Linux.
+// linuxOnly are packages whose tests need Linux, with the reason. They use substitutes for Apple's and
+// NVIDIA's software that are built as Linux libraries.
 var linuxOnly = []struct{ prefix, why string }{
 	{"mla/sim/", "the simulators of Metal and of NVIDIA's driver are Linux libraries; a Mac has Metal itself: make test-metal"},
 	{"mla/runtime/device/metal", "its tests run on the simulator of Metal; on a Mac: make test-metal"},
@@ -48,8 +48,8 @@ var linuxOnly = []struct{ prefix, why string }{
 	{"mla/gen/ptx", "PTX is compiled for Linux with NVIDIA GPUs"},
 }
 
-// runnable are the packages that can be tested on a system, and a line for each group of
-// packages that cannot.
+// runnable returns the packages that can be tested on a system, and a line of text for each group of packages
+// that cannot.
 func runnable(packages []string, system string) (can, elsewhere []string) {
 	if system == "linux" {
 		return packages, nil
@@ -73,15 +73,15 @@ func runnable(packages []string, system string) (can, elsewhere []string) {
 	return can, elsewhere
 }
 
-// order puts the slowest packages first, so that no core waits at the end. What has no
-// recorded time may be slow.
+// order sorts packages by falling recorded time, so that no core is idle at the end. A package without a
+// recorded time counts as slow.
 func order(packages []string, times map[string]float64) {
 	slices.SortStableFunc(packages, func(a, b string) int {
 		return cmp.Or(-cmp.Compare(expected(times, a), expected(times, b)), strings.Compare(a, b))
 	})
 }
 
-// unknown is how many seconds a package counts that has no recorded time.
+// unknown is the number of seconds assumed for a package without a recorded time.
 const unknown = 10
 
 func expected(times map[string]float64, p string) float64 {
@@ -93,14 +93,14 @@ func expected(times map[string]float64, p string) float64 {
 
 var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
 
-// deepTag is the first line of a file whose tests only the deep tier runs.
+// deepTag matches the build constraint of a file that belongs to the deep tier only.
 var deepTag = regexp.MustCompile(`(?m)^//go:build .*\bdeep\b`)
 
-// moreExamples is a line of a test of both tiers that runs more examples in the deep one.
+// moreExamples matches a line that runs more examples in the deep tier.
 var moreExamples = regexp.MustCompile(`\bdeep\.On\b`)
 
-// printDeep writes a line for each file of tests that only the deep tier has, with its tests,
-// and a line for each place where a test of both tiers runs more examples in the deep one.
+// printDeep lists the files and tests that only the deep tier has, and the places where a test of both tiers
+// runs more examples in the deep one.
 func printDeep(w io.Writer, root string) error {
 	tests, places := 0, 0
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

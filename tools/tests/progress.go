@@ -19,10 +19,10 @@ type progress struct {
 	ended   int
 	tests   int
 	failed  []string
-	seconds map[string]float64 // by package that ended
+	seconds map[string]float64 // seconds of the packages that have ended
 	began   time.Time
-	output  map[string][]string // of packages and of tests that have not ended, by "package test"
-	builds  map[string][]string // what compilers said, by import path
+	output  map[string][]string // output of the packages and tests that have not ended, by "package test"
+	builds  map[string][]string // output of compilers, by import path
 }
 
 func newProgress(out io.Writer, packages []string, times map[string]float64) *progress {
@@ -33,7 +33,7 @@ func newProgress(out io.Writer, packages []string, times map[string]float64) *pr
 	return p
 }
 
-// take notes an event that came at a time.
+// take handles an event. now is the time at which it came.
 func (p *progress) take(e event, now time.Time) {
 	switch e.Action {
 	case "build-output":
@@ -50,8 +50,7 @@ func (p *progress) take(e event, now time.Time) {
 	}
 }
 
-// endTest keeps what a failed test said until its package ends. What a test said that
-// passed is of no interest.
+// endTest keeps the output of a failed test until its package ends. The output of a passed test is dropped.
 func (p *progress) endTest(e event) {
 	key, of := e.Package+" "+e.Test, e.Package+" "
 	if e.Action == "fail" {
@@ -77,8 +76,7 @@ func (p *progress) endPackage(e event, now time.Time) {
 	maps.DeleteFunc(p.output, func(key string, _ []string) bool { return strings.HasPrefix(key, e.Package+" ") })
 }
 
-// show prints what a failed package said: the compiler's words, its own, and those of tests
-// that did not end.
+// show prints the output of a failed package: of the compiler, of the package, and of tests that did not end.
 func (p *progress) show(e event) {
 	for _, line := range p.builds[e.FailedBuild] {
 		io.WriteString(p.out, line)
@@ -90,8 +88,8 @@ func (p *progress) show(e event) {
 	}
 }
 
-// leftText says how long the rest takes if this machine is as much faster or slower than
-// the recorded times as it has been so far.
+// leftText returns the estimated remaining time. It scales the recorded times by the speed of this machine so
+// far.
 func (p *progress) leftText(now time.Time) string {
 	if len(p.left) == 0 {
 		return ""
@@ -110,7 +108,7 @@ func (p *progress) leftText(now time.Time) string {
 	return fmt.Sprintf("  about %s left", left.Round(time.Second))
 }
 
-// slowest is how many packages the summary names.
+// slowest is the number of packages in the summary.
 const slowest = 10
 
 // summary prints the slowest packages, how long the run took, and what the run left out.

@@ -19,8 +19,8 @@ type event struct {
 	Elapsed                                                float64 // seconds
 }
 
-// goTest runs the tests of packages and tells p what happens. An interrupt ends the tests
-// and the processes that they have started.
+// goTest runs the tests of packages and passes their events to p. An interrupt ends the tests and all
+// processes that they have started.
 func goTest(o options, packages []string, p *progress, interrupted <-chan os.Signal) error {
 	args := append([]string{"test", "-json", "-timeout", o.timeout.String()}, o.tags()...)
 	if o.race {
@@ -30,7 +30,7 @@ func goTest(o options, packages []string, p *progress, interrupted <-chan os.Sig
 		args = append(args, "-run", o.pattern)
 	}
 	cmd := exec.Command("go", append(args, packages...)...)
-	if !o.race { // as the programs are built, so that a package is compiled once for both
+	if !o.race { // the flag of normal builds, so that tests and programs share compiled packages
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -47,7 +47,7 @@ func goTest(o options, packages []string, p *progress, interrupted <-chan os.Sig
 	go func() {
 		select {
 		case <-interrupted:
-			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // it may have ended
+			_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT) // the process may have ended
 		case <-done:
 		}
 	}()
@@ -67,10 +67,10 @@ func goTest(o options, packages []string, p *progress, interrupted <-chan os.Sig
 	return nil
 }
 
-// longestLine is the most bytes of a line that a test may print.
+// longestLine is the maximum length in bytes of a line that a test may print.
 const longestLine = 16 << 20
 
-// readEvents hands the lines of `go test -json` to p. A line that is no event is shown.
+// readEvents passes the lines of `go test -json` to p. A line that is no event is printed.
 func readEvents(r io.Reader, p *progress) error {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)

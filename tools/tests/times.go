@@ -13,8 +13,8 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// timesFile has the recorded times, from which the time left follows: a line per tier and
-// package with its seconds.
+// timesFile contains recorded times, from which the remaining time is estimated: a line per tier and package
+// with its seconds.
 const timesFile = "tools/tests/times.txt"
 
 // recorded is a line of the file.
@@ -23,7 +23,7 @@ type recorded struct {
 	seconds   float64
 }
 
-// readTimes returns the seconds of each package of a tier. Without the file there are none.
+// readTimes returns the seconds of each package in a tier. A missing file gives an empty map.
 func readTimes(path, tier string) (map[string]float64, error) {
 	all, err := readAll(path)
 	times := map[string]float64{}
@@ -63,7 +63,7 @@ func readAll(path string) ([]recorded, error) {
 	return all, lines.Err()
 }
 
-// writeTimes replaces the times of a tier.
+// writeTimes replaces the recorded times of a tier.
 func writeTimes(path, tier string, seconds map[string]float64) error {
 	all, err := readAll(path)
 	if err != nil {

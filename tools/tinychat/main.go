@@ -1,5 +1,5 @@
-// Command tinychat has a model answer the held-out prompts of package exam through the
-// project's engine, and prints how many answers are right.
+// Command tinychat lets a model answer the held-out prompts of package exam through the project's engine, and
+// prints the number of right answers.
 //
 //	go run ./tools/tinychat -model testdata/tinychat.gguf
 package main

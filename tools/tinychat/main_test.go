@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRun: what cannot be run is an error, and the model is looked for where it is said to be.
+// TestRun checks the errors for models that cannot be run, and that the model is read from the given path.
 func TestRun(t *testing.T) {
 	for args, want := range map[string]string{"-model missing.gguf": "missing.gguf", "-x": "flag provided but not defined", "": "testdata/tinychat.gguf"} {
 		if err := run(strings.Fields(args), io.Discard); err == nil || !strings.Contains(err.Error(), want) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestDamaged: an object that is not what was written is made again, whatever is left of it.
+// TestDamaged checks that an object whose bytes have changed is compiled again, however it was damaged.
 func TestDamaged(t *testing.T) {
 	folder := ownCache(t)
 	compiled(t, four, Fast)

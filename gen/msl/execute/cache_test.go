@@ -61,7 +61,8 @@ kernel void c(device float * x [[buffer(0)]]) { x[0] = mla::three<3>(x[0]); }
 kernel void d(device float * x [[buffer(0)]]) { x[0] = mla::two(mla::pair{x[0], 1.0f}); }
 `
 
-// TestCompilations: a change compiles what uses it anew, and nothing else.
+// TestCompilations checks that a change of the source recompiles the kernels that use the changed
+// declaration, and no others.
 func TestCompilations(t *testing.T) {
 	ownCache(t)
 	for _, tt := range []struct{ name, old, new, want string }{
@@ -149,7 +150,8 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-// TestKilled: what a killed program has left is removed by the next one, which compiles.
+// TestKilled checks that the temporary files of a killed program are removed by the next program that
+// compiles.
 func TestKilled(t *testing.T) {
 	folder := ownCache(t)
 	root, err := tools()
@@ -186,7 +188,7 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestBound: what was not used for longest goes when there is too much.
+// TestBound checks that the objects unused for longest are removed when the cache exceeds its bound.
 func TestBound(t *testing.T) {
 	folder := ownCache(t)
 	sources := []string{kernel("a[0] = 1.0f;"), kernel("a[0] = 2.0f;"), kernel("a[0] = 3.0f;")}

@@ -1,21 +1,21 @@
 package execute
 
-// Copies runs kernels on copies of the caller's memory, in buffers that it uses
-// again and again. It serves one goroutine.
+// Copies runs kernels on copies of the caller's memory, in buffers that it reuses. It must be used by one
+// goroutine at a time.
 type Copies struct {
 	StoreDelay bool // see Launch
 
 	program *Program
 	buffers []*Buffer // by slot
-	seed    uint64    // of the order of threadgroups
+	seed    uint64    // for the order of threadgroups
 }
 
-// Copies returns a Copies of its own at every call.
+// Copies returns a new Copies.
 func (p *Program) Copies() *Copies { return &Copies{program: p} }
 
-// Run runs a kernel on data in place, one slice per [[buffer(i)]], with the
-// threadgroups in another order every time. Nothing accessible follows a slice's last
-// byte. After a *Fault data has what the kernel left.
+// Run runs a kernel on data, one slice per [[buffer(i)]], and writes the results back to data. The order of
+// the threadgroups differs every time. No accessible byte follows the end of a slice. After a *Fault, data
+// has what the kernel left.
 func (c *Copies) Run(kernel string, groups, threads int, data [][]byte) error {
 	c.seed++
 	l := Launch{Kernel: kernel, Groups: groups, Threads: threads, Seed: c.seed, StoreDelay: c.StoreDelay}

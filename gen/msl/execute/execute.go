@@ -1,8 +1,7 @@
-// Package execute runs Metal kernels on the CPU, so that tests can compare what
-// the printed source computes with a reference. A process of its own, the runner of
-// sim/exec, compiles the source as it is and launches kernels on memory that it shares
-// with the test. What a kernel must not do comes back as a
-// Fault; sim/exec/msl.h lists the rules.
+// Package execute runs Metal kernels on the CPU, so that tests can compare their results with a reference. A
+// separate process, the runner of sim/exec, compiles the source unchanged, and launches kernels on memory
+// that it shares with the test. If a kernel breaks a rule, the test gets a Fault; sim/exec/msl.h lists the
+// rules.
 package execute
 
 import (
@@ -19,20 +18,20 @@ import (
 	"syscall"
 )
 
-// Checks says how closely kernels are watched.
+// Checks says which errors of kernels are detected.
 type Checks int
 
-// Checked finds accesses out of bounds and races, to the byte. Fast finds only
-// barriers that threads miss, and steps onto inaccessible pages. Sanitized is Fast
-// with AddressSanitizer and UBSan, which also watch the arrays of single threads.
+// Checked detects accesses out of bounds and data races, to the byte. Fast detects only barriers that some
+// threads miss, and accesses to inaccessible pages. Sanitized is Fast with AddressSanitizer and UBSan, which
+// also check the local arrays of threads.
 const (
 	Checked Checks = iota
 	Fast
 	Sanitized
 )
 
-// Small, beside one of the others, is for kernels that run for moments on small shapes: they
-// are compiled without optimisation, which takes half the time.
+// Small is combined with one of the others for kernels that run only briefly. They are compiled without
+// optimisation, in half the time.
 const Small Checks = 1 << 8
 
 var checks = map[Checks]struct {
@@ -44,7 +43,7 @@ var checks = map[Checks]struct {
 	Sanitized: {"runner-sanitize", []string{"-sanitize"}},
 }
 
-// options are the runner's.
+// options returns the options of the runner.
 func (c Checks) options() []string {
 	list := slices.Clone(checks[c&^Small].flags)
 	if c&Small != 0 {
@@ -53,8 +52,8 @@ func (c Checks) options() []string {
 	return list
 }
 
-// Program is a compiled Metal source and the process that runs it. It serves one
-// goroutine.
+// Program is a compiled Metal source, and the process that runs it. It must be used by one goroutine at a
+// time.
 type Program struct {
 	dir      string
 	kernels  []Kernel
@@ -65,12 +64,12 @@ type Program struct {
 	problems bytes.Buffer
 }
 
-// Kernel is a function of the source. Bit i of the masks belongs to [[buffer(i)]].
+// Kernel is a kernel of the source. Bit i of a mask is for [[buffer(i)]].
 type Kernel struct {
 	Name             string
-	Buffers          uint32 // the kernel has it
-	Constants        uint32 // it is in constant space
-	Writable         uint32 // it is in device space and not const
+	Buffers          uint32 // the buffer exists
+	Constants        uint32 // the buffer is in address space constant
+	Writable         uint32 // the buffer is in address space device, and not const
 	ThreadgroupBytes uint32
 	MaxThreads       uint32
 }
@@ -80,8 +79,8 @@ type Fault struct{ Rule, Text string }
 
 func (f *Fault) Error() string { return f.Rule + ": " + f.Text }
 
-// Compile starts a runner of a source that frontend.Check accepts. The runner compiles those
-// kernels that no earlier program has left in the cache (sim/exec/store.h).
+// Compile starts a runner for a source that frontend.Check accepts. The runner compiles the kernels that are
+// not in the cache of compiled kernels (sim/exec/store.h). The error has the compiler's messages.
 func Compile(source string, c Checks) (*Program, error) {
 	dir, err := os.MkdirTemp("", "msl")
 	if err != nil {
@@ -133,10 +132,10 @@ func (p *Program) start(source string, c Checks) error {
 // Kernels lists the kernels in source order.
 func (p *Program) Kernels() []Kernel { return p.kernels }
 
-// Compiled names the kernels that had to be compiled, as no earlier program has left them.
+// Compiled returns the names of the kernels that were compiled because they were not in the cache.
 func (p *Program) Compiled() ([]string, error) { return p.ask("compiled\n") }
 
-// ask sends a request and returns the lines of the answer before "ok".
+// ask sends a request, and returns the lines of the answer before "ok".
 func (p *Program) ask(request string) ([]string, error) {
 	if _, err := io.WriteString(p.in, request); err != nil {
 		return nil, p.died(err)
@@ -159,14 +158,14 @@ func (p *Program) ask(request string) ([]string, error) {
 	}
 }
 
-// died is the error for a runner that went away, with what it had to say.
+// died returns the error for a runner that ended unexpectedly, with its messages.
 func (p *Program) died(err error) error {
 	wait := p.process.Wait()
 	p.process = nil
 	return fmt.Errorf("runner: %w", errors.Join(err, wait, errors.New(p.problems.String())))
 }
 
-// Close ends the runner and removes the files.
+// Close ends the runner and removes its files.
 func (p *Program) Close() error {
 	var err error
 	if p.process != nil {

@@ -27,7 +27,7 @@ func named(name, statements string) string {
 ` + statements + "\n}\n"
 }
 
-// groups × threads is what run launches; it writes threads floats per threadgroup.
+// groups and threads are the grid that run launches. A threadgroup writes one float per thread.
 const groups, threads = 2, 64
 
 // run runs k and returns the floats.
@@ -170,7 +170,8 @@ func wantFault(t *testing.T, err error, rule string) {
 
 const fence = "atomic_thread_fence(mem_flags::mem_device, memory_order_seq_cst, thread_scope_device);"
 
-// lastArriver sums what all threadgroups stored in the one that comes last.
+// lastArriver returns a kernel in which the threadgroup that arrives last sums what all threadgroups have
+// stored.
 func lastArriver(release, acquire string) string {
 	return `
   a[tg * 64u + tid] = 1.0f;
@@ -198,8 +199,8 @@ func TestStoreDelay(t *testing.T) {
 		if c.want == 128 && (err != nil || out[0] != c.want) {
 			t.Errorf("sum %v, %v; expected %v", out[0], err, c.want)
 		}
-		// Without fences the last one sees only its own; storing over what the first
-		// stored is a conflict besides.
+		// Without fences the last threadgroup sees only its own stores. Storing to the bytes of another one
+		// is a conflict besides.
 		if c.want == 64 && (!errors.As(err, &f) || f.Rule != "store-conflict") {
 			t.Errorf("sum %v, %v; expected store-conflict", out[0], err)
 		}
@@ -236,7 +237,7 @@ func TestPositions(t *testing.T) {
 	}
 }
 
-// TestSeed wants another order of threadgroups from a seed.
+// TestSeed checks that a seed changes the order of the threadgroups.
 func TestSeed(t *testing.T) {
 	p, err := Compile(kernel("if (tid == 0u) a[tg] = float(atomic_fetch_add_explicit(counter, 1u, memory_order_relaxed));"), Checked)
 	if err != nil {
@@ -297,7 +298,7 @@ func TestLaunchRefuses(t *testing.T) {
 	}
 }
 
-// TestCrash wants a step onto a guard page to be named, also without checks.
+// TestCrash checks that an access to a guard page is reported, also in a build without checks.
 func TestCrash(t *testing.T) {
 	_, err := run(t, Fast, "a[n] = 1.0f;", nil)
 	wantFault(t, err, "out-of-bounds")
@@ -315,7 +316,7 @@ func TestSanitized(t *testing.T) {
 	}
 }
 
-// TestCompileRefuses wants a reason and the line.
+// TestCompileRefuses checks that a compile error has the reason and the line.
 func TestCompileRefuses(t *testing.T) {
 	for source, want := range map[string]string{
 		"kernel void k(device float * a) {}":                                               "no attribute",

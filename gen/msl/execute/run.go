@@ -9,17 +9,16 @@ import (
 	"syscall"
 )
 
-// Buffer is memory that kernels and the test both see. It ends where an
-// inaccessible page begins.
+// Buffer is memory shared by kernels and the test. An inaccessible page follows its end.
 type Buffer struct {
 	Bytes []byte
 	id    int
 }
 
-// align is the alignment of a buffer's start: no kernel loads more at once.
+// align is the alignment of a buffer's start, in bytes, which is the widest load of a kernel.
 const align = 16
 
-// NewBuffer makes a buffer of n bytes, zeroed. It is gone after Close.
+// NewBuffer returns a buffer of n zero bytes. Close frees it.
 func (p *Program) NewBuffer(n int) (*Buffer, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("buffer of %d bytes", n)
@@ -46,14 +45,14 @@ func (p *Program) NewBuffer(n int) (*Buffer, error) {
 	return b, err
 }
 
-// Arg is what is bound to a buffer index: Size bytes of Buffer from Offset on. The
-// kernel may touch no more.
+// Arg is what is bound to a buffer index: Size bytes of Buffer, from Offset on. The kernel may access only
+// these.
 type Arg struct {
 	Buffer       *Buffer
 	Offset, Size int
 }
 
-// All is a whole buffer.
+// All returns the whole buffer as an argument.
 func (b *Buffer) All() Arg { return Arg{b, 0, len(b.Bytes)} }
 
 // Launch is one dispatch. Args[i] is [[buffer(i)]].
@@ -61,15 +60,14 @@ type Launch struct {
 	Kernel          string
 	Groups, Threads int
 	Args            []Arg
-	Seed            uint64 // order of the threadgroups; 0: ascending
-	// StoreDelay hides what a threadgroup stores from the others until it runs a
-	// device-scope fence.
+	Seed            uint64 // determines the order of the threadgroups; 0: ascending
+	// StoreDelay makes stores of a threadgroup visible to others only when it executes a device-scope fence.
 	StoreDelay bool
-	// Touched collects what the kernel loaded and stored, if it is not nil.
+	// Touched, if not nil, collects the bytes that the kernel loaded and stored.
 	Touched *[]Range
 }
 
-// Range is a run of bytes of a buffer that a kernel loaded or stored.
+// Range is a range of bytes of a buffer that a kernel loaded or stored.
 type Range struct {
 	Buffer        *Buffer
 	Offset, Bytes int
@@ -82,7 +80,7 @@ const (
 	reportTouched = 1 << 31
 )
 
-// Run runs a kernel; it returns a *Fault if the kernel broke a rule.
+// Run runs a kernel. It returns a *Fault if the kernel breaks a rule.
 func (p *Program) Run(l Launch) error {
 	if p.process == nil {
 		return errors.New("the runner has ended")

@@ -17,8 +17,8 @@ import (
 	"mla/sim"
 )
 
-// tools is the folder with sim/exec's sources and, built from them, the runners. It is kept
-// beside the objects that they compile, under the sources' hash.
+// tools returns a folder with the sources of sim/exec and the runners built from them. It lies beside the
+// cached objects, and its name has the hash of the sources.
 var tools = sync.OnceValues(func() (string, error) {
 	hash, err := sourceHash()
 	if err != nil {
@@ -38,7 +38,7 @@ var tools = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	removeUnused(filepath.Dir(dir))
-	// Another process may have been faster; its result is as good.
+	// Another process may have built the same folder first.
 	if err := os.Rename(work.Path, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		if _, missing := os.Stat(dir); missing != nil {
 			return "", err
@@ -47,12 +47,12 @@ var tools = sync.OnceValues(func() (string, error) {
 	return dir, nil
 })
 
-// removeUnused removes the runners of other sources that nothing has used for a week.
+// removeUnused removes runners, built from other sources, that nothing has used for a week.
 func removeUnused(folder string) {
-	list, _ := filepath.Glob(filepath.Join(folder, "exec-*")) // the pattern is right
+	list, _ := filepath.Glob(filepath.Join(folder, "exec-*")) // the pattern is valid
 	for _, path := range list {
 		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > 7*24*time.Hour {
-			_ = os.RemoveAll(path) // another process may have done it
+			_ = os.RemoveAll(path) // another process may have removed it
 		}
 	}
 }
@@ -90,7 +90,7 @@ func buildTools(dir string) error {
 		{"-fsanitize=address,undefined", "-o", "../runner-sanitize", "runner.cpp", "../exec.o", "-ldl", "-pthread"},
 	} {
 		cmd := exec.Command(compiler, append([]string{"-std=c++20", "-O1"}, args...)...)
-		cmd.Dir = filepath.Join(dir, "exec") // and nothing is made there: it has the headers' hash
+		cmd.Dir = filepath.Join(dir, "exec") // outputs go elsewhere, because the hash is over this folder
 		if out, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w\n%s", compiler, err, out)
 		}

@@ -1,7 +1,6 @@
-// Package frontend checks Metal source where there is no Metal compiler. Check
-// parses it with clang in C++ for OpenCL mode, whose address spaces and
-// restrictions are those of MSL, against a metal_stdlib header of our own; Lint
-// looks for what that mode lets pass.
+// Package frontend checks Metal source where there is no Metal compiler. Check parses it with clang in the
+// mode C++ for OpenCL, which has the address spaces and restrictions of MSL, against a metal_stdlib header of
+// this project. Lint finds errors that this mode accepts.
 package frontend
 
 import (
@@ -20,7 +19,7 @@ import (
 //go:embed include
 var include embed.FS
 
-// minClang is the oldest clang whose C++ for OpenCL mode is known to serve.
+// minClang is the oldest version of clang whose mode C++ for OpenCL is known to suffice.
 const minClang = 16
 
 var extensions = strings.Join([]string{
@@ -28,11 +27,11 @@ var extensions = strings.Join([]string{
 	"-__opencl_c_program_scope_global_variables", "-__opencl_c_pipes", "-__opencl_c_device_enqueue",
 }, ",")
 
-// needs32 is how a source says that it needs version 3.2 of the language (macOS 15).
+// needs32 matches how a source says that it needs version 3.2 of the language (macOS 15).
 var needs32 = regexp.MustCompile(`(?m)^#if __METAL_VERSION__ < 320\n#error `)
 
-// versions are the __METAL_VERSION__ to check a source for: the oldest that it allows, and
-// the one in which pragmas have other names.
+// versions returns the values of __METAL_VERSION__ to check a source for: the oldest that it allows, and the
+// one from which pragmas have other names.
 func versions(source string) []int {
 	if needs32.MatchString(source) {
 		return []int{320}
@@ -40,19 +39,19 @@ func versions(source string) []int {
 	return []int{310, 320}
 }
 
-// metalPragma is Metal's name for a pragma that clang has too, whose syntax and place it
-// can check then. Both are of one length, so that messages keep their columns.
+// metalPragma matches Metal's name for a pragma that clang knows by another name. The names have the same
+// length, so that messages keep their columns.
 var metalPragma = regexp.MustCompile(`(?m)^#pragma METAL fp `)
 
-// Check parses source strictly, for each version of the language that matters, and lints
-// it. The error lists what clang and the lint say; a warning is an error, and so is what
-// C++14 does not have, which MSL is below version 4.
+// Check parses source strictly, for each version of the language that matters, and lints it. The error lists
+// what clang and the lint report. Warnings are errors, and so are features that C++14 lacks, on which MSL
+// below version 4 is based. threadgroupBytes is the largest threadgroup memory of a kernel.
 func Check(source string, threadgroupBytes int) error {
 	return check(source, threadgroupBytes, versions(source))
 }
 
-// CheckOldest is Check for the oldest version alone that the source allows: for what is cut
-// out of a source that passes Check.
+// CheckOldest is Check for only the oldest version that the source allows. It suffices for parts of a source
+// that passes Check.
 func CheckOldest(source string, threadgroupBytes int) error {
 	return check(source, threadgroupBytes, versions(source)[:1])
 }
@@ -82,8 +81,8 @@ func check(source string, threadgroupBytes int, versions []int) error {
 	return errors.Join(Lint(source, threadgroupBytes)...)
 }
 
-// parse has clang look at kernels.metal in dir. C++ for OpenCL is C++17 at the least: what
-// C++14 lacks of it are warnings of -Wpre-c++17-compat.
+// parse lets clang check kernels.metal in dir. C++ for OpenCL is at least C++17; -Wpre-c++17-compat warns of
+// what C++14 lacks.
 func parse(clang, dir string, version int) error {
 	cmd := exec.Command(clang, "-cc1", "-x", "clcpp", "-cl-std=clc++2021", "-triple", "spir64-unknown-unknown",
 		"-cl-ext="+extensions, "-Iinclude", fmt.Sprintf("-D__METAL_VERSION__=%d", version), "-fsyntax-only", "-Wall", "-Wpre-c++17-compat", "-Werror",
@@ -96,7 +95,7 @@ func parse(clang, dir string, version int) error {
 	return nil
 }
 
-// WriteIncludes puts the embedded headers where clang finds them.
+// WriteIncludes writes the embedded headers below dir/include, for clang -Iinclude.
 func WriteIncludes(dir string) error {
 	return fs.WalkDir(include, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -61,7 +61,7 @@ kernel void k(coherent(device) device float * a [[buffer(0)]], device atomic_uin
 }
 `
 
-// TestCXX14 wants what C++14 does not have to be refused: MSL is C++14 below version 4.
+// TestCXX14 checks that features newer than C++14 are refused: MSL before version 4 is based on C++14.
 func TestCXX14(t *testing.T) {
 	for _, c := range []struct{ name, source, want string }{
 		{"if constexpr", k("if constexpr (sizeof(uint) == 4) a[0] = 1.0f;"), "constexpr if"},
@@ -179,7 +179,7 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// FuzzLint wants the lint to survive anything.
+// FuzzLint checks that the lint does not panic on any input.
 func FuzzLint(f *testing.F) {
 	f.Add(good)
 	f.Add("kernel void k(((((")

@@ -6,7 +6,7 @@ import (
 	"mla/gen/msl/text"
 )
 
-// function is a function definition as the lint sees it.
+// function is a function definition.
 type function struct {
 	name      string
 	kernel    bool
@@ -33,7 +33,7 @@ func (l *linter) findFunctions() []function {
 	return list
 }
 
-// match returns where the bracket at i closes, or the last text.Token.
+// match returns the index of the bracket that closes the one at i, or of the last token.
 func (l *linter) match(i int, open, close string) int {
 	depth := 0
 	for ; i < len(l.tokens); i++ {
@@ -49,7 +49,7 @@ func (l *linter) match(i int, open, close string) int {
 	return len(l.tokens) - 1
 }
 
-// split cuts a parameter list at its commas.
+// split splits a parameter list at its commas.
 func split(tokens []text.Token) [][]text.Token {
 	var list [][]text.Token
 	depth, start := 0, 0
@@ -74,8 +74,8 @@ func split(tokens []text.Token) [][]text.Token {
 
 var barriers = words("threadgroup_barrier simdgroup_barrier")
 
-// returns forbids a return other than the last statement of a function that
-// has a barrier: threads that left would be missing at it.
+// returns forbids a return, except as the last statement, in a function with a barrier, because threads that
+// have returned would be missing at the barrier. In kernels it forbids every return.
 func (l *linter) returns(f *function) {
 	var first *text.Token
 	barrier := false
@@ -97,8 +97,8 @@ func (l *linter) statementEnd(i int) int {
 	return i
 }
 
-// calls forbids recursion and calls of kernels. Functions are told apart by
-// name alone, so that a helper may not share its name with one it calls.
+// calls forbids recursion and calls of kernels. It compares functions by name, so a helper must not have the
+// name of a function that it calls.
 func (l *linter) calls() {
 	callees := map[string][]string{}
 	kernels := map[string]bool{}
@@ -118,7 +118,7 @@ func (l *linter) calls() {
 	}
 }
 
-// callees are the names of defined functions that f's body calls or names as templates.
+// callees returns the defined functions that the body of f calls or names as templates.
 func (l *linter) callees(f function) []string {
 	var list []string
 	for i := f.body; i < f.end; i++ {
@@ -134,6 +134,8 @@ func (l *linter) defined(name string) bool {
 	return slices.ContainsFunc(l.functions, func(f function) bool { return f.name == name })
 }
 
+// reaches reports whether function from calls function to, directly or indirectly. seen has the functions
+// already visited.
 func reaches(callees map[string][]string, from, to string, seen map[string]bool) bool {
 	for _, c := range callees[from] {
 		if c == to {

@@ -10,14 +10,13 @@ import (
 	"mla/gen/msl/text"
 )
 
-// maxBuffer is a limit of Metal.
+// maxBuffer is the largest index of a buffer in Metal.
 const maxBuffer = 30
 
-// Lint returns what breaks the rules of MSL, or of this project's use of it,
-// though the strict front end accepts it: double literals, pointers without an
-// address space, infinities, recursion, kernels that call kernels, returns from
-// functions with barriers, wrong buffer indices, too many bytes of threadgroup memory, products
-// and sums that may be contracted, names that Metal's language or library uses.
+// Lint returns violations of the rules of MSL, or of this project's use of it, that the front end accepts:
+// double literals, pointers without an address space, infinities, recursion, kernels that call kernels,
+// returns from functions with barriers, wrong buffer indices, too many bytes of threadgroup memory, products
+// and sums that may be contracted, and names that Metal's language or library uses.
 func Lint(source string, threadgroupBytes int) []error {
 	l := &linter{tokens: text.Code(source), maxBytes: threadgroupBytes}
 	l.contraction(source)
@@ -37,20 +36,20 @@ func Lint(source string, threadgroupBytes int) []error {
 	return l.errs
 }
 
-// linter collects what is wrong.
+// linter collects the violations in a source.
 type linter struct {
 	tokens    []text.Token
 	functions []function
 	errs      []error
-	maxBytes  int // of threadgroup memory
+	maxBytes  int // of threadgroup memory per kernel
 }
 
 func (l *linter) fail(t text.Token, format string, args ...any) {
 	l.errs = append(l.errs, fmt.Errorf("line %d: %s", t.Line, fmt.Sprintf(format, args...)))
 }
 
-// noContraction keeps products and sums apart, from here to the end of the file. Below
-// version 3.2 of the language Metal's compiler has the pragma under clang's name only.
+// noContraction forbids the compiler to contract products and sums, from here to the end of the file. Below
+// version 3.2 of the language, Metal's compiler knows the pragma only by clang's name.
 const noContraction = `
 #if __METAL_VERSION__ >= 320
 #pragma METAL fp contract(off)
@@ -59,10 +58,10 @@ const noContraction = `
 #endif
 `
 
-// anyContraction is a pragma that says something about contraction.
+// anyContraction matches any pragma about contraction.
 var anyContraction = regexp.MustCompile(`(?m)^\s*#\s*pragma\s.*(?i:contract|math_mode).*$`)
 
-// contraction wants noContraction in front of all code, and nothing that revokes it.
+// contraction demands noContraction before all code, and no pragma that revokes it.
 func (l *linter) contraction(source string) {
 	before, _, found := strings.Cut(source, noContraction)
 	if !found || strings.Contains(before, "{") || len(anyContraction.FindAllString(source, -1)) > 2 {
@@ -70,7 +69,7 @@ func (l *linter) contraction(source string) {
 	}
 }
 
-// banned are words that have no place in the kernels, and why.
+// banned are words that kernels must not use, with the reason.
 var banned = map[string]string{
 	"double": "MSL has no double", "INFINITY": "masks are finite (-1e30f)", "HUGE_VALF": "masks are finite (-1e30f)",
 	"NAN": "no kernel makes a NaN", "isnan": "unreliable with fast math", "isinf": "unreliable with fast math",
@@ -87,7 +86,7 @@ func (l *linter) literals() {
 	}
 }
 
-// isDouble says whether a number is a floating literal without a suffix.
+// isDouble reports whether a number is a floating literal without a suffix.
 func isDouble(s string) bool {
 	s = strings.ToLower(s)
 	if strings.HasPrefix(s, "0x") {
@@ -96,12 +95,12 @@ func isDouble(s string) bool {
 	return strings.ContainsAny(s, ".e") && !strings.HasSuffix(s, "f") && !strings.HasSuffix(s, "h")
 }
 
-// types are the words after which * and & declare.
+// types are the type names after which * and & are part of a declaration.
 var types = words("float half bool char uchar short ushort int uint long ulong void const size_t uint2 uint4 half2 half4 float2 float4 atomic_uint")
 
 var spaces = words("device constant threadgroup thread")
 
-// pointers wants an address space in the declaration of every pointer and reference.
+// pointers demands an address space in the declaration of every pointer and reference.
 func (l *linter) pointers() {
 	known := map[string]bool{}
 	for i := 1; i < len(l.tokens); i++ {
@@ -121,7 +120,7 @@ func (l *linter) pointers() {
 	}
 }
 
-// declares says whether the statement that ends at text.Token i starts with a word.
+// declares reports whether the statement that ends at token i has the word.
 func (l *linter) declares(i int, word string) bool {
 	for i--; i > 0 && l.tokens[i].Text != ";" && l.tokens[i].Text != "}"; i-- {
 		if l.tokens[i].Text == word {
@@ -144,7 +143,7 @@ func (l *linter) spaceBefore(i int) bool {
 	return false
 }
 
-// buffers wants one distinct [[buffer(n)]] on every pointer and reference argument.
+// buffers demands a [[buffer(n)]] of its own for every pointer and reference argument.
 func (l *linter) buffers(f *function) {
 	seen := map[int]bool{}
 	for _, p := range f.params {
@@ -205,7 +204,7 @@ func (l *linter) threadgroupBytes(f *function) {
 	}
 }
 
-// words is a set of words.
+// words returns a set of the words in list.
 func words(list string) map[string]bool {
 	set := map[string]bool{}
 	for _, w := range strings.Fields(list) {

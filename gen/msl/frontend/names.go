@@ -8,8 +8,8 @@ import (
 	"mla/gen/msl/text"
 )
 
-// spoken are words of reserved.Anywhere that our sources use for what they mean. Nothing can be
-// declared by such a name here: to the strict front end they are keywords, types or macros.
+// spoken are the words of reserved.Anywhere that sources use with their meaning. Nothing can be declared with
+// these names: to the front end they are keywords, types or macros.
 var spoken = func() map[string]bool {
 	set := map[string]bool{}
 	for _, w := range strings.Fields(`bool char const constexpr continue do else enum false float for if inline int long namespace
@@ -20,29 +20,28 @@ var spoken = func() map[string]bool {
 	return set
 }()
 
-// defined is a macro's definition.
+// defined matches the definition of a macro.
 var defined = regexp.MustCompile(`(?m)^\s*#\s*define\s+(\w+)`)
 
-// names holds what a source declares to the words that Metal's language and library use.
+// names compares the names that a source declares with the words that Metal's language and library use.
 //
-// Names at the scope of a namespace, ours or the global one, and macros are none of the library's.
-// Within our namespace they would hide the library's, so that a call that means theirs is ours;
-// and where an argument is of a type of the library its functions are found as well, and a call
-// of one that both have is ambiguous. Members, parameters and local names are found before either:
-// only macros and words of the language can reach them, so they are held to those alone.
+// Macros, and names at namespace scope, must not be names of the library. In our namespace such a name would
+// hide the library's. With an argument of a library type, argument-dependent lookup would find the library's
+// function, too, and the call would be ambiguous. Members, parameters and local names are found before
+// either, so only macros and words of the language can clash with them.
 func (l *linter) names(source string) {
 	for _, t := range l.tokens {
 		if t.Kind == text.Word && reserved.Anywhere().Has(t.Text) && !spoken[t.Text] {
 			l.fail(t, "%s is a word of the language, or a macro of Metal's headers", t.Text)
 		}
-		if t.Kind == text.Word && implementations(t.Text) && t.Text != "_Pragma" { // that is an operator of the language
+		if t.Kind == text.Word && implementations(t.Text) && t.Text != "_Pragma" { // _Pragma is an operator of the language
 			l.fail(t, "%s: names with two underscores, or one before a capital letter, are the compiler's", t.Text)
 		}
 	}
 	for _, m := range defined.FindAllStringSubmatchIndex(source, -1) {
 		t := text.Token{Text: source[m[2]:m[3]], Line: 1 + strings.Count(source[:m[2]], "\n")}
 		if t.Text == "inline" {
-			continue // it says more than the keyword, and is defined after their headers
+			continue // it extends the keyword, and is defined after Metal's headers
 		}
 		if reserved.Anywhere().Has(t.Text) || reserved.Library().Has(t.Text) || implementations(t.Text) {
 			l.fail(t, "the macro %s has a name of Metal's headers", t.Text)
@@ -55,13 +54,14 @@ func (l *linter) names(source string) {
 	}
 }
 
-// implementations says whether C++ keeps a name for its implementation. __METAL_VERSION__ is used.
+// implementations reports whether C++ reserves a name for implementations. __METAL_VERSION__ may be used, not
+// declared.
 func implementations(name string) bool {
 	return strings.Contains(name, "__") || len(name) > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z'
 }
 
-// outermost are the names declared outside of functions and structs: types, functions,
-// constants, namespaces.
+// outermost returns the names declared outside functions and structs: types, functions, constants,
+// namespaces.
 func (l *linter) outermost() []text.Token {
 	var list []text.Token
 	for i := 0; i < len(l.tokens); i++ {
@@ -72,7 +72,7 @@ func (l *linter) outermost() []text.Token {
 		case t.Text == "namespace" && l.text(i+2) == "{":
 			list = append(list, l.tokens[i+1])
 			i += 2
-		case t.Text == "using": // of names that are theirs
+		case t.Text == "using": // it declares no new names
 			i = l.statementEnd(i)
 		case t.Text == "typedef":
 			i = l.statementEnd(i)
@@ -98,7 +98,7 @@ func (l *linter) outermost() []text.Token {
 	return list
 }
 
-// text is that of a token, "" past the end.
+// text returns the text of a token, "" beyond the last.
 func (l *linter) text(i int) string {
 	if i >= len(l.tokens) {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNames: nothing is called like something of Apple's, and what is only found in its own
-// place may be called like a function of the library.
+// TestNames checks that no declaration has the name of one of Apple's. Members and other names that are found
+// only in their own scope may be named like a library function.
 func TestNames(t *testing.T) {
 	in := func(declarations string) string {
 		return prefix + "namespace ours {\n" + declarations + "\n}\n" + kernel("a[0] = 1.0f;")

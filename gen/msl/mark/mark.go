@@ -1,11 +1,10 @@
-// Package mark writes the marks of runtime/plan/pieces into Metal source: one in front
-// of every declaration outside functions and structs, with what it declares and uses.
+// Package mark writes the marks of runtime/plan/pieces into Metal source: one before every declaration
+// outside functions and structs, with the names that it declares and uses.
 //
-// Names are told apart by their text alone. So a mark names rather too much than too
-// little, as a helper that a local variable is named after. Overloads go together, but for
-// those with parameters of structs that the part never names: a struct has no constructor
-// that could make one of something else, so nobody there could call them. Whatever a name can mean in the whole source,
-// it can mean in a part of it.
+// Names are compared as text. So a mark may list too much, such as a helper with the name of a local
+// variable, but never too little. Overloads of a function are kept together, except overloads with a struct
+// as parameter that the selected part of the source never names: structs have no converting constructors, so
+// that part cannot call them. Therefore a name means the same in a part as in the whole source.
 package mark
 
 import (
@@ -17,14 +16,14 @@ import (
 	"mla/runtime/plan/pieces"
 )
 
-// Source puts marks into source, whose declarations begin on lines of their own. It
-// fails where it cannot tell what a declaration declares.
+// Source puts marks into source, whose declarations must begin on lines of their own. It fails if it cannot
+// tell what a declaration declares.
 func Source(source string) (string, error) {
 	marked, err := Sections([]string{source})
 	return strings.Join(marked, ""), err
 }
 
-// Sections is Source for a source in several texts, each of which it returns with its marks.
+// Sections is Source for a source in several texts. It returns each text with its marks.
 func Sections(texts []string) ([]string, error) {
 	source := strings.Join(texts, "")
 	declarations, err := split(source)
@@ -40,7 +39,7 @@ func Sections(texts []string) ([]string, error) {
 	conditions(declarations)
 	var list []string
 	var out strings.Builder
-	at, end, always := 0, 0, true // what stands before the first mark belongs to any part
+	at, end, always := 0, 0, true // text before the first mark belongs to every part
 	upTo := func(place int) {
 		for len(list) < len(texts) && end+len(texts[len(list)]) <= place {
 			end += len(texts[len(list)])
@@ -67,20 +66,20 @@ func Sections(texts []string) ([]string, error) {
 	return list, nil
 }
 
-// declaration is a stretch of source that declares something, or a line that holds for
-// what follows it, as an include.
+// declaration is a range of source that declares something, or a line that applies to the rest of the source,
+// such as an include.
 type declaration struct {
 	begin    int // at the start of a line, comments above it included
 	tokens   []token
-	names    []string // declared; none: it is needed in any case
-	isStruct bool     // or a union, not another name of a type
-	args     []token  // what a specialisation is for; of a function what stands between its parentheses
-	params   []string // of a template
+	names    []string // declared names; none: every part needs it
+	isStruct bool     // or a union; a typedef is not
+	args     []token  // of a specialisation its arguments, of a function its parameters
+	params   []string // of the template
 }
 
-// conditions leaves args only to specialisations, and to further overloads of a function:
-// to these the structs among the types of their parameters. The first overload has to tell
-// that a name is that of a template where none of them is called.
+// conditions clears args except for specialisations and for further overloads of a function. Of an overload's
+// parameters it keeps the types that are structs. The first overload has no condition, because a part that
+// calls none of them may still need to know that the name is a template.
 func conditions(declarations []declaration) {
 	declared, structs := map[string]bool{}, map[string]bool{}
 	for _, d := range declarations {
@@ -102,8 +101,8 @@ func conditions(declarations []declaration) {
 	}
 }
 
-// types are the structs that parameters are of. A type is followed by a name, a reference,
-// a pointer or a template's arguments, as a parameter's own name is not.
+// types returns the structs among the types of parameters. A type is followed by a name, a reference, a
+// pointer or template arguments; a parameter's own name is not.
 func types(parameters []token, structs map[string]bool) (list []token) {
 	for n, t := range parameters[:len(parameters)-1] {
 		if next := parameters[n+1]; structs[t.Text] && (next.Kind == text.Word || strings.Contains("&*<", next.Text)) {
@@ -113,7 +112,7 @@ func types(parameters []token, structs map[string]bool) (list []token) {
 	return list
 }
 
-// only are the declarations that a specialisation or an overload is for.
+// only returns the declarations without which a specialisation or overload is not needed.
 func (d *declaration) only(known map[string]bool) []string {
 	var list []string
 	for _, t := range d.args {
@@ -124,7 +123,7 @@ func (d *declaration) only(known map[string]bool) []string {
 	return unique(list)
 }
 
-// uses are the declarations that d names, in the order of the alphabet.
+// uses returns the declarations that d names, sorted.
 func (d *declaration) uses(known map[string]bool) []string {
 	var list []string
 	add := func(name string) {
@@ -146,8 +145,8 @@ func (d *declaration) uses(known map[string]bool) []string {
 	return slices.Compact(list)
 }
 
-// isMember says whether a name after tokens is one of a struct or of an object: it
-// follows a dot, an arrow, or a type and two colons. That of a namespace is not.
+// isMember reports whether a name that follows tokens is a member of a struct or object: it comes after a
+// dot, an arrow, or a type and two colons. A name after a namespace and two colons is no member.
 func isMember(before []token) bool {
 	last := func(n int) string {
 		if n > len(before) {
@@ -177,7 +176,7 @@ func unique(list []string) []string {
 	return kept
 }
 
-// name finds out what d declares.
+// name sets the names that d declares.
 func (d *declaration) name() error {
 	if d.tokens[0].Kind == text.Directive {
 		return d.group()
@@ -227,7 +226,7 @@ func (d *declaration) name() error {
 	return nil
 }
 
-// constructs says whether a struct's tokens after its name have a constructor.
+// constructs reports whether a struct has a constructor; tokens are those after its name.
 func (d *declaration) constructs(tokens []token) bool {
 	for i, t := range tokens {
 		if t.Text == d.names[0] && textAt(tokens, i+1) == "(" {
@@ -237,7 +236,7 @@ func (d *declaration) constructs(tokens []token) bool {
 	return false
 }
 
-// textAt is the text of token i, "" after the last.
+// textAt returns the text of token i, "" beyond the last.
 func textAt(tokens []token, i int) string {
 	if i < len(tokens) {
 		return tokens[i].Text
@@ -245,8 +244,8 @@ func textAt(tokens []token, i int) string {
 	return ""
 }
 
-// group names what preprocessor lines define and what is declared between them: all of
-// it is needed together. Lines without either are needed in any case.
+// group sets the names that preprocessor lines define, and the names declared between them: all are needed
+// together. Lines with neither are needed in every part.
 func (d *declaration) group() error {
 	inner := &splitter{}
 	for _, t := range d.tokens {
@@ -254,7 +253,7 @@ func (d *declaration) group() error {
 			if err := inner.take(t); err != nil {
 				return err
 			}
-		} else if w := t.words(); w[0] == "define" && w[1] != "inline" { // a keyword is in all that follows
+		} else if w := t.words(); w[0] == "define" && w[1] != "inline" { // a keyword may occur anywhere
 			d.names = append(d.names, w[1])
 		}
 	}
@@ -264,7 +263,7 @@ func (d *declaration) group() error {
 	return inner.done()
 }
 
-// closing returns where the bracket at i closes, or the last token.
+// closing returns the index of the bracket that closes the one at i, or of the last token.
 func closing(tokens []token, i int, open, close string) int {
 	depth := 0
 	for ; i < len(tokens); i++ {

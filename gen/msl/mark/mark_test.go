@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestSource has one declaration of every kind. What it wants in front of each is the
-// line that begins with //: there.
+// TestSource marks one declaration of every kind. The expected mark is on the line before it, which begins
+// with //:.
 func TestSource(t *testing.T) {
 	const marked = `// header
 
@@ -139,7 +139,7 @@ kernel void embed_q4(
 	}
 }
 
-// TestRefused wants an error for what cannot be understood, rather than a wrong mark.
+// TestRefused checks that a source which cannot be parsed gives an error instead of a wrong mark.
 func TestRefused(t *testing.T) {
 	for text, want := range map[string]string{
 		"struct a { a(int b) : c(b) {} int c; };\n":  "line 1: a constructor",

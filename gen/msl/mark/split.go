@@ -10,10 +10,10 @@ import (
 	"mla/runtime/plan/pieces"
 )
 
-// token is one token of Metal source that is no white space.
+// token is a token of Metal source other than white space.
 type token struct {
 	text.Token
-	namespace bool // a word that is the name of a namespace
+	namespace bool // the word names a namespace
 }
 
 // scan cuts source into tokens.
@@ -35,7 +35,7 @@ func scan(source string) []token {
 	return tokens
 }
 
-// words are a directive's name, as define, and the words after it.
+// words returns the name of a directive, such as define, and the words after it.
 func (t *token) words() []string {
 	before, _, _ := strings.Cut(t.Text, "//")
 	return identifier.FindAllString(before, -1)
@@ -54,7 +54,7 @@ func split(source string) ([]declaration, error) {
 	return s.list, s.done()
 }
 
-// done says whether the source can end here.
+// done returns an error if the source cannot end here.
 func (s *splitter) done() error {
 	if s.open != nil && len(s.open.tokens) > 0 || s.spaces != 0 {
 		return errors.New("the source, or what is between #if and #endif, ends inside a declaration")
@@ -62,13 +62,13 @@ func (s *splitter) done() error {
 	return nil
 }
 
-// splitter puts tokens together to declarations.
+// splitter groups tokens into declarations.
 type splitter struct {
 	list   []declaration
-	open   *declaration // nil between two
-	depth  int          // of brackets, but for those of namespaces
-	spaces int          // namespaces that are open
-	ifs    int          // of #if
+	open   *declaration // nil between declarations
+	depth  int          // of open brackets, without those of namespaces
+	spaces int          // open namespaces
+	ifs    int          // open #if
 }
 
 // take adds a token.
@@ -81,7 +81,7 @@ func (s *splitter) take(t token) error {
 	}
 	if s.open == nil {
 		if t.Kind == text.Comment && !t.First {
-			return nil // it belongs to the declaration that it stands after
+			return nil // it belongs to the declaration before it
 		}
 		if !t.First {
 			return fmt.Errorf("line %d: a declaration that does not begin its line", t.Line)
@@ -98,7 +98,7 @@ func (s *splitter) take(t token) error {
 	return nil
 }
 
-// ends says whether a token is the last one of the open declaration.
+// ends reports whether a token is the last one of the open declaration.
 func (s *splitter) ends(t token) bool {
 	first := s.open.tokens[0]
 	if t.Kind == text.Directive {
@@ -136,7 +136,7 @@ func (s *splitter) ends(t token) bool {
 	return false
 }
 
-// isFunction says whether the declaration that a brace has just ended is a function.
+// isFunction reports whether the declaration that a brace has just ended is a function.
 func (s *splitter) isFunction() bool {
 	depth := 0
 	for i, t := range s.open.tokens {

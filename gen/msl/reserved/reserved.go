@@ -1,6 +1,6 @@
-// Package reserved has the words that Metal's shading language and its library use. There is
-// no copy of Metal's headers here: a name that meets one of theirs, as a macro, a keyword
-// or in an ambiguous use, would be seen first on a Mac, where it breaks every bundle.
+// Package reserved has the words that Metal's shading language and its library use. Metal's headers are not
+// available here. Without these lists, a name that clashes with a macro, a keyword or a function of theirs
+// would be noticed only on a Mac, where it breaks every bundle.
 package reserved
 
 import (
@@ -13,19 +13,19 @@ import (
 //go:embed anywhere.txt library.txt
 var files embed.FS
 
-// A List is a set of names, some of them by how they begin.
+// List is a set of names and of prefixes of names.
 type List struct {
 	names    map[string]bool
 	prefixes []string
 }
 
-// Anywhere are the words that nothing may be called, wherever it is declared.
+// Anywhere returns the words that no declaration may use.
 var Anywhere = sync.OnceValue(func() *List { return read("anywhere.txt") })
 
-// Library are the names that nothing at the scope of a namespace may have.
+// Library returns the names that no declaration at namespace scope may use.
 var Library = sync.OnceValue(func() *List { return read("library.txt") })
 
-// Has says whether a name is in the list.
+// Has reports whether a name is in the list.
 func (l *List) Has(name string) bool {
 	if l.names[name] {
 		return true

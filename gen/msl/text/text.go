@@ -1,5 +1,6 @@
-// Package text cuts Metal source into tokens. It is the one scanner of whoever reads that text here: what marks
-// declarations, checks the rules of the language, translates kernels and makes mistakes on purpose.
+// Package text splits Metal source into tokens. It is the only scanner of Metal source in this project:
+// packages that mark declarations, check the rules of the language, translate kernels, or mutate them, use
+// it.
 package text
 
 import (
@@ -7,16 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// Kind tells tokens apart.
+// Kind is the kind of a token.
 type Kind uint8
 
-// The kinds. Before Word are those that no compiler's grammar sees.
+// The kinds. A compiler's grammar does not see the kinds before Word.
 const (
 	Space     Kind = iota // white space
-	Comment               // of a line, without its end, or of several
-	Directive             // of the preprocessor, with the lines that it goes on in
+	Comment               // a line comment without the line end, or a block comment
+	Directive             // of the preprocessor, with continuation lines
 	Word                  // a name
-	Number                // with its suffix, without a sign in front
+	Number                // with its suffix, without a sign
 	String                // with its quotes
 	Symbol                // one character
 )
@@ -26,19 +27,19 @@ type Token struct {
 	Text  string
 	Kind  Kind
 	Begin int  // offset in the source
-	Line  int  // in which it begins, from 1
-	First bool // nothing is in front of it in its line
+	Line  int  // line where it begins, from 1
+	First bool // it is the first token of its line
 }
 
-// End is the offset after the token.
+// End returns the offset after the token.
 func (t *Token) End() int { return t.Begin + len(t.Text) }
 
-// Blank says whether the token is white space, a comment or a directive.
+// Blank reports whether the token is white space, a comment or a directive.
 func (t *Token) Blank() bool { return t.Kind < Word }
 
-// Scan cuts source into tokens. Put together again they are the source.
+// Scan splits source into tokens, whose texts in order are the source.
 func Scan(source string) []Token {
-	tokens := make([]Token, 0, len(source)/3) // what kernels have
+	tokens := make([]Token, 0, len(source)/3) // kernels have about three bytes per token
 	line := 1
 	for at := 0; at < len(source); {
 		kind, n := lexeme(source[at:])
@@ -50,7 +51,7 @@ func Scan(source string) []Token {
 	return tokens
 }
 
-// Code is the words, numbers and symbols of source.
+// Code returns the words, numbers and symbols of source.
 func Code(source string) []Token {
 	var code []Token
 	for _, t := range Scan(source) {
@@ -61,7 +62,7 @@ func Code(source string) []Token {
 	return code
 }
 
-// Join makes one token of neighbours that are, from the left on, if nothing is between them.
+// Join merges adjacent tokens for which are returns true, from left to right.
 func Join(tokens []Token, are func(left, right *Token) bool) []Token {
 	var joined []Token
 	for _, t := range tokens {
@@ -74,7 +75,7 @@ func Join(tokens []Token, are func(left, right *Token) bool) []Token {
 	return joined
 }
 
-// lexeme is the kind and the length of the token that s begins with.
+// lexeme returns the kind and the length of the token at the beginning of s.
 func lexeme(s string) (Kind, int) {
 	switch {
 	case isSpace(s[0]):
@@ -87,7 +88,7 @@ func lexeme(s string) (Kind, int) {
 		}
 	case s[0] == '#':
 		n := lineLen(s)
-		for n < len(s) && s[n-1] == '\\' { // it goes on
+		for n < len(s) && s[n-1] == '\\' { // a continuation line
 			n += 1 + lineLen(s[n+1:])
 		}
 		return Directive, n
@@ -112,7 +113,7 @@ func lineLen(s string) int {
 	return len(s)
 }
 
-// stringLen is the length of the string that s begins with, 0 if it does not end.
+// stringLen returns the length of the string literal at the beginning of s, 0 if it does not end.
 func stringLen(s string) int {
 	for n := 1; n < len(s); n++ {
 		switch s[n] {
@@ -125,8 +126,8 @@ func stringLen(s string) int {
 	return 0
 }
 
-// numberLen is the length of a number with its suffix. A sign belongs to it after the letter
-// of an exponent, in front of a digit.
+// numberLen returns the length of a number with its suffix. A sign belongs to the number if it stands between
+// the letter of an exponent and a digit.
 func numberLen(s string) int {
 	exponent, i := "eE", 1
 	if strings.HasPrefix(s, "0x") || strings.HasPrefix(s, "0X") {
@@ -145,7 +146,7 @@ func numberLen(s string) int {
 	return i
 }
 
-// span is how many bytes s begins with that are of a kind.
+// span returns how many bytes at the beginning of s satisfy is.
 func span(s string, is func(c byte) bool) int {
 	i := 0
 	for i < len(s) && is(s[i]) {

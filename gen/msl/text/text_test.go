@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// grammar says what tokens are: the first alternative that fits. Its groups are the kinds.
+// grammar is a second definition of tokens: the first alternative that matches. Its groups are the kinds.
 var grammar = regexp.MustCompile(`(?s)(\s+)|(//[^\n]*|/\*.*?\*/)|(#(?:\\\n|[^\n])*)|([A-Za-z_]\w*)` +
 	`|(0[xX](?:[pP][+-]\d|[\w.])*|\.?\d(?:[eE][+-]\d|[\w.])*)|("(?:\\.|[^"\\])*")|(.)`)
 

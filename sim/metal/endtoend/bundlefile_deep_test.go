@@ -17,9 +17,9 @@ import (
 	"mla/runtime/plan/bundlefile"
 )
 
-// TestBundleFile is what a user does with downloaded programs and a model that they were
-// not built for: an empty folder, nothing in PATH, and two commands. The logits are the
-// reference's, on the CPU and on Metal; the simulator needs its own compiler.
+// TestBundleFile runs the commands of a user with downloaded programs and a model without a built-in bundle,
+// in an empty folder with an empty PATH. The logits must be those of the reference on the CPU and on Metal.
+// Only the simulator has a compiler.
 func TestBundleFile(t *testing.T) {
 	programs := t.TempDir()
 	cmd := exec.Command("go", "build", "-tags", "release", "-ldflags", "-s -w", "-o", programs, "mla/cmd/mlagen", "mla/cmd/mlarun") // as make build and make dist
@@ -60,7 +60,7 @@ func TestBundleFile(t *testing.T) {
 	}
 }
 
-// TestHybridDrafts: drafts by the layer that predicts, of a model with states, leave the text on Metal that the CPU makes
+// TestHybridDrafts: drafts by the multi-token prediction layer, of a model with states, leave the text on Metal that the CPU makes
 // without: guesses that were wrong are taken back from the states.
 func TestHybridDrafts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x"+bundlefile.Suffix)
@@ -124,7 +124,7 @@ func (d *download) command(name string, args ...string) outcome {
 	return run(cmd, func() {})
 }
 
-// compare runs the prompt and wants the reference's logits.
+// compare runs the prompt and checks the logits against the reference.
 func (d *download) compare(t *testing.T, ref *reference, flags ...string) {
 	t.Helper()
 	o := d.command("./mlarun", append([]string{"logits", "-quiet", "-kv", "f32", "-model", "my.gguf", "-tokens", strings.Join(ref.prompt, ","), "-o", "out.npy"}, flags...)...)
@@ -142,9 +142,8 @@ func (d *download) compare(t *testing.T, ref *reference, flags ...string) {
 	}
 }
 
-// TestBundleLibrary: kernels that were compiled beforehand and lie in a bundle file are
-// used, and nothing is compiled. In the simulator a library is a shared object: what it
-// leaves in its cache.
+// TestBundleLibrary checks that precompiled kernels in a bundle file are used and nothing is compiled. In the
+// simulator a Metal library is a shared object, taken from the simulator's cache.
 func TestBundleLibrary(t *testing.T) {
 	work, own, none := t.TempDir(), t.TempDir(), t.TempDir()
 	path := filepath.Join(work, "x"+bundlefile.Suffix)

@@ -14,9 +14,9 @@ import (
 // interrupted is mlarun's exit status after an interrupt (Ctrl-C).
 const interrupted = 130
 
-// TestInterrupt interrupts a text as soon as some of it is there. The GPU then has
-// the next eight tokens in flight: they are waited for and forgotten, everything is
-// released, and what was written is the beginning of the whole text.
+// TestInterrupt interrupts generation after the first output. The GPU then has the next eight tokens in
+// flight. The program must wait for them, drop them, release everything, and the output must be a prefix of
+// the complete text.
 func TestInterrupt(t *testing.T) {
 	args := strings.Fields("-p Once -temp 0 -n 300 -quiet -model " + root + "testdata/tinyglm.gguf")
 	whole := host.command(nil, append(args, "-device", "cpu"))

@@ -1,7 +1,7 @@
 //go:build linux
 
-// Package endtoend_test runs the built mlarun on the Metal simulator, as a user
-// does, and looks at what comes out and at what is left when it has ended.
+// Package endtoend_test runs the built mlarun on the Metal simulator, as a user does, and checks its output
+// and that it released everything.
 package endtoend_test
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const root = "../../../"
 
-// machine is what runs mlarun.
+// machine is a system that runs mlarun, perhaps under an emulator.
 type machine struct {
 	prefix      []string // of command lines: an emulator
 	mlarun, lib string
@@ -62,18 +62,18 @@ func build(folder, arch string) (*machine, error) {
 	return m, err
 }
 
-// outcome is what a program did.
+// outcome is the result of running a program.
 type outcome struct {
 	err         error
 	out, stderr string
 	left        counts
 }
 
-// counts is what the simulator counted until the program's end: struct Counts of
-// sim/metal/src/report.h.
+// counts are the numbers of struct Counts in sim/metal/src/report.h, which the simulator writes at the end of
+// the program.
 type counts struct{ Objects, Pools, InFlight, Made, Commits uint64 }
 
-// clean tells whether nothing is left of what there was.
+// clean returns an error unless every object was released.
 func (c counts) clean() error {
 	switch {
 	case c.Made == 0 || c.Commits == 0:
@@ -141,7 +141,7 @@ func run(cmd *exec.Cmd, wrote func()) (o outcome) {
 	return o
 }
 
-// watcher keeps what is written, and calls wrote then.
+// watcher keeps the output, and calls wrote after each write.
 type watcher struct {
 	strings.Builder
 	wrote func()

@@ -19,7 +19,7 @@ import (
 // its numbers to 2^-11.
 var tolerances = map[string]float64{"f32": 1e-3, "f16": 0.05}
 
-// reference is a model file with what it must compute.
+// reference is a model file with its expected results.
 type reference struct {
 	model          string
 	prompt, greedy []string  // token ids

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestTooLong: what the system ends for its length is run again, with the same tokens; ended twice,
-// or where there is no next piece, it ends the program with a sentence that helps. The next run begins
-// with the shorter time that is kept.
+// TestTooLong checks that a command buffer which the system ends for its duration is run again with the same
+// tokens. If it is ended twice, or cannot be divided further, the program ends with a helpful message. The
+// next run starts with the shorter duration, which was saved.
 func TestTooLong(t *testing.T) {
 	prompt := make([]string, 48) // two pieces of the widest sequence
 	for i := range prompt {

@@ -41,7 +41,7 @@ func TestTrust(t *testing.T) {
 	}
 }
 
-// kernelArchives counts what is kept beside verdicts.
+// kernelArchives counts the files of kernels beside verdicts.
 func kernelArchives(files []string) (n int) {
 	for _, f := range files {
 		if strings.HasSuffix(f, ".metalarchive") {
@@ -51,8 +51,7 @@ func kernelArchives(files []string) (n int) {
 	return n
 }
 
-// TestTrustDeleted runs a program whose file is gone when it wants to start itself
-// again.
+// TestTrustDeleted runs a program whose file was deleted, so that it cannot start a copy of itself.
 func TestTrustDeleted(t *testing.T) {
 	data, err := os.ReadFile(host.mlarun)
 	if err != nil {

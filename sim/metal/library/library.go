@@ -1,6 +1,6 @@
 //go:build linux
 
-// Package library builds the Metal simulator for tests that run programs on it.
+// Package library builds the Metal simulator, a shared library, for tests that run whole programs with it.
 package library
 
 import (
@@ -11,11 +11,11 @@ import (
 	"runtime"
 )
 
-// targets names Go's architectures to clang.
+// targets maps Go's names of architectures to clang's target triples.
 var targets = map[string]string{"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 
-// Build returns the path of a simulator for a Go architecture (amd64 or arm64), which it
-// makes from the present sources of the checkout at root.
+// Build builds the simulator from the sources in the checkout at root, for a Go architecture (amd64 or
+// arm64), and returns the path of the library.
 func Build(root, arch string) (path string, err error) {
 	if root, err = filepath.Abs(root); err != nil {
 		return "", err

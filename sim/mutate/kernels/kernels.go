@@ -1,6 +1,5 @@
-// Package kernels lists mistakes that Metal source could have, one at a time: an
-// index off by one, a wrong sign, a bound that is one too far, a barrier or a fence left out.
-// It works on the text as our printer writes it.
+// Package kernels lists mutations of Metal source, each with one mistake: an index off by one, a wrong sign,
+// a bound that is one too far, a barrier or a fence left out. It expects the formatting of gen/msl's printer.
 package kernels
 
 import (
@@ -9,25 +8,25 @@ import (
 	"strings"
 )
 
-// Mutation is one mistake.
+// Mutation is one mistake in a kernel function.
 type Mutation struct {
-	// ID is FUNCTION/KIND/TEXT, where TEXT is what is changed, without spaces; a
-	// number follows if the function has the same text more than once.
+	// ID is FUNCTION/KIND/TEXT, where TEXT is the changed text without spaces. A number follows if the
+	// function contains the same text more than once.
 	ID       string
 	Function string
-	Body     string // the function's text
-	start    int    // of Body in the source
-	from, to int    // bytes of the source
+	Body     string // the function's unchanged text
+	start    int    // offset of Body in the source
+	from, to int    // the changed range, as offsets in the source
 	text     string
 }
 
 // Changed returns the function's text with the mistake.
 func (m *Mutation) Changed() string { return m.Body[:m.from-m.start] + m.text + m.Body[m.to-m.start:] }
 
-// In returns the source with the mistake.
+// In returns the whole source with the mistake.
 func (m *Mutation) In(source string) string { return source[:m.from] + m.text + source[m.to:] }
 
-// List lists all mutations of the functions that the named kernels reach.
+// List lists all mutations of the functions that the used kernels call, directly or not.
 func List(source string, used map[string]bool) []Mutation {
 	l := &list{source: source, tokens: scan(source), empty: map[string]bool{}, seen: map[string]int{}}
 	for _, name := range emptyMacro.FindAllStringSubmatch(source, -1) {
@@ -43,19 +42,19 @@ func List(source string, used map[string]bool) []Mutation {
 	return l.all
 }
 
-// emptyMacro is a macro that stands for nothing in Metal, whatever it is given.
+// emptyMacro matches a macro with parameters that expands to nothing in Metal.
 var emptyMacro = regexp.MustCompile(`(?m)^#define (\w+)\([^)]*\)$`)
 
 type list struct {
 	source string
 	tokens []token
-	empty  map[string]bool // macros that drop their arguments
-	seen   map[string]int  // IDs
+	empty  map[string]bool // macros that expand to nothing
+	seen   map[string]int  // how often each ID was used
 	all    []Mutation
 }
 
-// add lists a mutation that replaces the tokens [from, to) by text. What names it
-// is the text of tokens [show, end).
+// add appends a mutation that replaces tokens [from, to) by text. The text of tokens [show, end) is used for
+// its ID.
 func (l *list) add(f *function, kind string, from, to int, text string, show, end int) {
 	id := fmt.Sprintf("%s/%s/%s", f.name, kind, l.squeeze(show, end))
 	l.seen[id]++
@@ -67,7 +66,7 @@ func (l *list) add(f *function, kind string, from, to int, text string, show, en
 	l.all = append(l.all, Mutation{id, f.name, body, start, l.tokens[from].Begin, l.tokens[to-1].End(), text})
 }
 
-// squeeze is the text of tokens [from, to) without spaces and comments.
+// squeeze returns the text of tokens [from, to) without spaces and comments.
 func (l *list) squeeze(from, to int) string {
 	var b strings.Builder
 	for i := from; i < to; i++ {
@@ -79,9 +78,9 @@ func (l *list) squeeze(from, to int) string {
 	return b.String()
 }
 
-// operators are replaced by what makes the result differ and stay of its type.
-// A printed `<` with spaces around it compares; without, it begins a template's
-// arguments.
+// operators maps an operator to the one that replaces it, and to the kind of the mistake. The replacement
+// changes the result but not its type. The printer writes spaces around a `<` that compares, and none around
+// one that begins template arguments.
 var operators = map[string]struct{ kind, by string }{
 	"+":  {"sign", "-"},
 	"-":  {"sign", "+"},
@@ -98,7 +97,7 @@ var operators = map[string]struct{ kind, by string }{
 	"||": {"logic", "&&"},
 }
 
-// function lists the mutations of one function's body.
+// function lists the mutations in one function's body.
 func (l *list) function(f *function) {
 	for i := f.from + 1; i < f.to; i++ {
 		t := l.tokens[i]
@@ -113,25 +112,26 @@ func (l *list) function(f *function) {
 			from, to := l.around(i)
 			l.add(f, op.kind+op.by, i, i+1, op.by, from, to)
 		case left[t.Text] != "":
-			end := l.closing(i+1) + 2 // with the semicolon
+			end := l.closing(i+1) + 2 // past the semicolon
 			l.add(f, left[t.Text], i, end, ";", i, i+1)
 		}
 	}
 }
 
-// left are the calls that are left out, and the kind of mistake.
+// left maps the calls that are left out to the kind of the mistake.
 var left = map[string]string{
 	"threadgroup_barrier": "barrier", "simdgroup_barrier": "barrier", "atomic_thread_fence": "fence", "atomic_store_explicit": "count",
 }
 
-// subscript tells whether a bracket follows an expression, and no declaration.
+// subscript reports whether the bracket at i indexes an expression. The bracket of an array's declaration
+// does not.
 func (l *list) subscript(i int) bool {
 	before := l.tokens[i-1]
 	return before.word() && !l.tokens[i-2].isType() && !l.furtherName(i-1) || before.Text == ")" || before.Text == "]"
 }
 
-// furtherName tells whether a name is declared after another one: it follows a comma of a
-// statement that begins with a type.
+// furtherName reports whether the name at i is declared after another one: it follows a comma in a statement
+// that begins with a type.
 func (l *list) furtherName(i int) bool {
 	if l.tokens[i-1].Text != "," {
 		return false
@@ -139,7 +139,7 @@ func (l *list) furtherName(i int) bool {
 	depth := 0
 	for i--; ; i-- {
 		switch text := l.tokens[i].Text; {
-		case text == "}" && l.tokens[i+1].Text == ",": // ends what the name before begins with
+		case text == "}" && l.tokens[i+1].Text == ",": // the initialiser of the name before
 			depth--
 		case depth == 0 && (text == ";" || text == "{" || text == "}"):
 			return l.tokens[i+1].isType()
@@ -153,15 +153,15 @@ func (l *list) furtherName(i int) bool {
 	}
 }
 
-// binary tells whether an operator stands between two operands, with spaces.
+// binary reports whether the operator at i stands between two operands, with spaces around it.
 func (l *list) binary(i int) bool {
 	before, t, after := l.tokens[i-1], l.tokens[i], l.tokens[i+1]
 	operand := before.word() || before.Text == ")" || before.Text == "]"
 	return operand && !before.isType() && before.End() < t.Begin && t.End() < after.Begin
 }
 
-// around is the smallest piece of source that names an operator: from the last
-// opening bracket, comma, semicolon or assignment before it to the next after it.
+// around returns the tokens that identify an operator in an ID: from the last opening bracket, comma,
+// semicolon or assignment before the operator to the next one after it.
 func (l *list) around(i int) (from, to int) {
 	depth := 0
 	for from = i - 1; ; from-- {
@@ -192,7 +192,7 @@ var stops = map[string]bool{";": true, ",": true, "{": true, "}": true, "=": tru
 
 var level = map[string]int{"(": 1, "[": 1, ")": -1, "]": -1}
 
-// closing finds the bracket that closes the one at i.
+// closing returns the index of the bracket that closes the one at i.
 func (l *list) closing(i int) int {
 	for depth := 0; ; i++ {
 		depth += level[l.tokens[i].Text]

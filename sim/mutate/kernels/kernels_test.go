@@ -52,7 +52,7 @@ kernel void scale_f32(device const uchar * w [[buffer(0)]], device float * x [[b
 }
 `
 
-// TestList expects the mistakes of what a kernel calls, and of nothing else.
+// TestList checks that the functions which a kernel calls are mutated, and no others.
 func TestList(t *testing.T) {
 	want := map[string]string{
 		"f32.get/index/)[i]":                            "row)[(i) + 1];",

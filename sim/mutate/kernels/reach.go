@@ -2,9 +2,10 @@ package kernels
 
 import "fmt"
 
-// reachable tells which functions the used ones call. A function of a struct, which
-// is a quant format, is called where its name follows the struct's, or a template's
-// type that a kernel makes that struct, on the way through other templates or not.
+// reachable returns which functions the used ones call, directly or not. The member functions of quant
+// formats are called through names like q4_0::dot or T::dot, where T is a parameter of a template that some
+// kernel instantiates with the struct q4_0. The search therefore carries the types of template parameters
+// through the calls.
 func (l *list) reachable(all []function, used map[string]bool) []bool {
 	r := &reach{list: l, all: all, reached: make([]bool, len(all)), entered: map[string]bool{}, structs: map[string]string{}}
 	for at, t := range l.tokens {
@@ -24,12 +25,11 @@ type reach struct {
 	*list
 	all     []function
 	reached []bool
-	entered map[string]bool   // functions with their types
-	structs map[string]string // what a typedef makes another name of
+	entered map[string]bool   // functions already followed, with their template types
+	structs map[string]string // what each typedef stands for
 }
 
-// enter follows the calls in a function, with the structs that its template's types
-// stand for.
+// enter follows the calls in function i. types maps the parameters of its template to structs.
 func (r *reach) enter(i int, types map[string]string) {
 	call := fmt.Sprint(i, types)
 	if r.entered[call] {
@@ -61,7 +61,7 @@ func (r *reach) enter(i int, types map[string]string) {
 	}
 }
 
-// stands is what a name stands for.
+// stands returns what names maps a name to, or the name itself.
 func stands(name string, names map[string]string) string {
 	if other, ok := names[name]; ok {
 		return other
@@ -69,8 +69,8 @@ func stands(name string, names map[string]string) string {
 	return name
 }
 
-// rename adds the name of a typedef in a function to the types: it stands for what the
-// first of them does that it is made of. The result is where the typedef ends.
+// rename records the typedef whose tokens begin at at. Its new name stands for the first name in the typedef
+// that is a known type. The result is the token where the typedef ends.
 func (r *reach) rename(at int, types map[string]string) int {
 	end := r.semicolon(at)
 	for ; at < end; at++ {
@@ -82,7 +82,7 @@ func (r *reach) rename(at int, types map[string]string) int {
 	return end
 }
 
-// semicolon finds the first one from a token on.
+// semicolon returns the index of the first semicolon from a token on.
 func (l *list) semicolon(at int) int {
 	for l.tokens[at].Text != ";" {
 		at++
@@ -90,7 +90,7 @@ func (l *list) semicolon(at int) int {
 	return at
 }
 
-// member is the name after a ::, without the word template.
+// member returns the name after a ::, skipping the word template.
 func (l *list) member(colons int) string {
 	if name := l.tokens[colons+1].Text; name != "template" {
 		return name
@@ -98,8 +98,7 @@ func (l *list) member(colons int) string {
 	return l.tokens[colons+2].Text
 }
 
-// arguments lists the template's arguments after a name, without numbers, and
-// tells where they end.
+// arguments returns the template arguments after a name, without numbers, and the token where they end.
 func (l *list) arguments(at int) (list []string, end int) {
 	if end = at + 1; l.tokens[end].Text != "<" {
 		return nil, end
@@ -112,7 +111,7 @@ func (l *list) arguments(at int) (list []string, end int) {
 	return list, end + 1
 }
 
-// call enters the functions of a name.
+// call follows a call: it enters all functions with that owner and name.
 func (r *reach) call(owner, name string, arguments []string) {
 	for i := range r.all {
 		f := &r.all[i]
@@ -122,8 +121,8 @@ func (r *reach) call(owner, name string, arguments []string) {
 	}
 }
 
-// bind pairs the types of a function's template, if all of its parameters are
-// types, with the arguments of a call.
+// bind maps the parameters of a function's template to the arguments of a call. It does so only if all
+// parameters are types.
 func (r *reach) bind(f *function, arguments []string) map[string]string {
 	types := map[string]string{}
 	for at := f.head; at < f.from; at++ {

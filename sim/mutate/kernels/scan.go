@@ -7,10 +7,10 @@ import (
 	"mla/gen/msl/text"
 )
 
-// token is a piece of source; comments and directives are none.
+// token is a token of Metal source. Comments and preprocessor directives are no tokens.
 type token struct{ text.Token }
 
-// word tells whether a token is a name or a number.
+// word reports whether a token is a name or a number.
 func (t token) word() bool { return strings.ContainsAny(t.Text[:1], letters) }
 
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789."
@@ -18,24 +18,26 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789
 var types = map[string]bool{"float": true, "half": true, "uint": true, "ushort": true, "ulong": true, "uchar": true, "char": true, "bool": true,
 	"int": true, "short": true, "Routing": true, "eight": true, "eight_floats": true, "const": true, "return": true, "template": true}
 
-// isType tells whether what follows is a declaration's name or no operator.
+// isType reports whether a token names a type, so that the next token is a declared name or no binary
+// operator.
 func (t token) isType() bool { return types[t.Text] }
 
-// long are operators of two characters.
+// long are the operators of two characters.
 var long = map[string]bool{"::": true, "&&": true, "||": true, "<<": true, ">>": true, "++": true, "--": true, "-=": true, "+=": true, "*=": true,
 	"/=": true, "%=": true, "<=": true, ">=": true, "==": true, "!=": true, "&=": true, "|=": true, "^=": true}
 
-// joins says which neighbours are one token: an operator, or what a member is of with its name.
+// joins reports whether two neighbouring tokens are read as one: an operator of two characters, or a member
+// access with its object.
 func joins(left, right *text.Token) bool {
 	name := left.Kind == text.Word || left.Kind == text.Number
 	return long[left.Text+right.Text] || name && (right.Text == "." || strings.HasSuffix(left.Text, ".") && right.Kind == text.Word)
 }
 
-// opened is a namespace's beginning.
+// opened matches the line that begins a namespace.
 var opened = regexp.MustCompile(`(?m)^namespace (\w+) \{$`)
 
-// scan cuts source into tokens. Functions are told apart without their namespace, so a
-// name that is qualified by one of the source is one token, the name alone.
+// scan splits source into tokens. Functions are identified without their namespace, so a name that is
+// qualified by a namespace of this source becomes one token: the name alone.
 func scan(source string) (all []token) {
 	spaces := map[string]bool{}
 	for _, m := range opened.FindAllStringSubmatch(source, -1) {
@@ -51,16 +53,16 @@ func scan(source string) (all []token) {
 	return all
 }
 
-// function is a function's body: the tokens between its braces.
+// function is the definition of a function.
 type function struct {
-	name     string // with its struct, as q4_0.dot
-	plain    string // without
-	owner    string // the struct
-	head     int    // where its declaration begins
-	from, to int    // the braces
+	name     string // with the struct, as in q4_0.dot
+	plain    string // the name without the struct
+	owner    string // the struct, if there is one
+	head     int    // the token where its declaration begins
+	from, to int    // the tokens of its braces
 }
 
-// functions finds the functions of a source: a name, a parameter list, a body.
+// functions finds the functions of a source: a name, a parameter list and a body.
 func (l *list) functions() (all []function) {
 	head := 0
 	type scope struct {
@@ -94,7 +96,7 @@ func (l *list) functions() (all []function) {
 	return all
 }
 
-// nameBefore is the name before the parameter list that closes at i.
+// nameBefore returns the name before the parameter list that closes at token i.
 func (l *list) nameBefore(i int) string {
 	for depth := 0; ; i-- {
 		depth -= level[l.tokens[i].Text]
@@ -104,7 +106,7 @@ func (l *list) nameBefore(i int) string {
 	}
 }
 
-// braced finds the brace that closes the one at i.
+// braced returns the index of the brace that closes the one at i.
 func (l *list) braced(i int) int {
 	for depth := 0; ; i++ {
 		switch l.tokens[i].Text {

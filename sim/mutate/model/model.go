@@ -1,5 +1,4 @@
-// Package model opens the reference files: a model bound to its bundle, the prompt
-// and the logits that it must compute.
+// Package model opens a reference file: a model bound to its bundle, with a prompt and the expected logits.
 package model
 
 import (
@@ -12,14 +11,14 @@ import (
 	"mla/runtime/load/bind"
 )
 
-// Model is a reference file.
+// Model is an open reference file.
 type Model struct {
 	*reference.Reference
 	Bound *device.Model
 	file  *gguf.File
 }
 
-// Open opens stem.gguf, stem.tokens and stem.logits.npy, and binds the bundle that fits best.
+// Open opens stem.gguf, stem.tokens and stem.logits.npy, and binds the model to the bundle that fits best.
 func Open(stem string) (*Model, error) {
 	file, err := gguf.Open(stem + ".gguf")
 	if err != nil {
@@ -27,7 +26,7 @@ func Open(stem string) (*Model, error) {
 	}
 	m := &Model{file: file}
 	if err := m.read(stem); err != nil {
-		_ = file.Close() // the first error counts
+		_ = file.Close() // err is the error to report
 		return nil, err
 	}
 	return m, nil
@@ -51,5 +50,5 @@ func (m *Model) read(stem string) error {
 	return nil
 }
 
-// Close closes the file; Bound must not be used afterwards.
+// Close closes the file. Bound must not be used afterwards.
 func (m *Model) Close() error { return m.file.Close() }

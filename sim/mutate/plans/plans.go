@@ -1,6 +1,5 @@
-// Package plans lists mistakes that a compiled plan could have, one at a time: a
-// barrier left out, two operands swapped, a wrong layer. A mutation changes the
-// data of a bound model in place, and nothing else.
+// Package plans lists mutations of a compiled plan, each with one mistake: a barrier left out, two operands
+// swapped, a wrong layer. A mutation changes the data of a bound model in place.
 package plans
 
 import (
@@ -11,23 +10,23 @@ import (
 	"mla/runtime/quant"
 )
 
-// Mutation is one mistake.
+// Mutation is one mistake in a plan.
 type Mutation struct {
 	// ID is KIND/PLACE, unique within the model.
 	ID string
 	// Apply makes the mistake.
 	Apply func()
-	// Sampler mutations are in what picks the next token.
+	// Sampler is set for mistakes in the dispatches of the sampler.
 	Sampler bool
-	// Deep mutations show only when the cache is so long that every attention
-	// split is in use.
+	// Deep is set for mistakes that change results only when the cache is long enough to use every attention
+	// split.
 	Deep bool
 }
 
-// kinds lists what can go wrong, in the order of the issues' lists.
+// kinds lists the generators of mutations, in the order of the list.
 var kinds = []func(*list){barriers, swaps, offsets, misaligned, layers, caches, variants, groups, threads, strides, shifts}
 
-// List lists all mutations of a model with a cache of type kv.
+// List lists all mutations of a model with a cache of element type kv.
 func List(m *device.Model, kv quant.Type) []Mutation {
 	l := &list{Model: m, kv: kv}
 	for _, kind := range kinds {
@@ -39,7 +38,7 @@ func List(m *device.Model, kv quant.Type) []Mutation {
 type list struct {
 	*device.Model
 	kv      quant.Type
-	sampler bool // the dispatches visited are the sampler's
+	sampler bool // set while the sampler's dispatches are visited
 	all     []Mutation
 }
 
@@ -47,7 +46,7 @@ func (l *list) add(id string, apply func()) {
 	l.all = append(l.all, Mutation{ID: id, Apply: apply, Sampler: l.sampler})
 }
 
-// each visits the dispatches; place names one.
+// each calls f for every dispatch and its kernel. place names the dispatch in IDs.
 func (l *list) each(f func(place string, d *plan.Dispatch, k *plan.Kernel)) {
 	at := 0
 	for n, part := range [][]plan.Dispatch{l.Bundle.Decode().Dispatches, l.Bundle.Pick} {
@@ -61,7 +60,7 @@ func (l *list) each(f func(place string, d *plan.Dispatch, k *plan.Kernel)) {
 	}
 }
 
-// used visits the kernels that the sequence launches.
+// used calls f for every kernel that the sequence launches.
 func (l *list) used(f func(k *plan.Kernel)) {
 	seen := map[*plan.Kernel]bool{}
 	l.each(func(_ string, _ *plan.Dispatch, k *plan.Kernel) {
@@ -72,7 +71,7 @@ func (l *list) used(f func(k *plan.Kernel)) {
 	})
 }
 
-// barriers leaves out each barrier in turn.
+// barriers removes each barrier in turn.
 func barriers(l *list) {
 	l.each(func(place string, d *plan.Dispatch, _ *plan.Kernel) {
 		if d.Barrier {
@@ -81,7 +80,7 @@ func barriers(l *list) {
 	})
 }
 
-// swaps exchanges two operands of one space.
+// swaps exchanges two operands in the same memory space.
 func swaps(l *list) {
 	l.each(func(place string, d *plan.Dispatch, k *plan.Kernel) {
 		for b := range d.Operands {
@@ -95,11 +94,12 @@ func swaps(l *list) {
 	})
 }
 
-// step is how far offsets are moved: a multiple of every alignment.
+// step is the distance in bytes that offsets are moved: a multiple of every alignment.
 const step = 256
 
-// offsets moves an activation within the arena, and an array of a sampler onto
-// the one before it: memory that nothing else uses may follow it.
+// offsets moves one activation within the arena, or one array of a sampler to the place of the array before
+// it. Samplers' arrays are not moved up, because unused memory may follow them, and the mistake would change
+// nothing.
 func offsets(l *list) {
 	l.operands(plan.SpaceArena, func(place string, d *plan.Dispatch, slot int) {
 		op := &d.Operands[slot]
@@ -117,7 +117,7 @@ func offsets(l *list) {
 	})
 }
 
-// misaligned moves either by less than the widest load.
+// misaligned moves an activation or an array of a sampler by less than the widest load.
 func misaligned(l *list) {
 	for _, space := range []plan.Space{plan.SpaceArena, plan.SpacePick} {
 		l.operands(space, func(place string, d *plan.Dispatch, slot int) {
@@ -128,7 +128,7 @@ func misaligned(l *list) {
 	}
 }
 
-// operands visits all operands in a space.
+// operands calls f for every operand in a memory space.
 func (l *list) operands(s plan.Space, f func(place string, d *plan.Dispatch, slot int)) {
 	l.each(func(place string, d *plan.Dispatch, k *plan.Kernel) {
 		for slot := range d.Operands {
@@ -139,7 +139,7 @@ func (l *list) operands(s plan.Space, f func(place string, d *plan.Dispatch, slo
 	})
 }
 
-// layers takes the weights of the layer before.
+// layers replaces the weights of a layer by the weights of the layer before.
 func layers(l *list) {
 	l.each(func(place string, d *plan.Dispatch, _ *plan.Kernel) {
 		weights := 0
@@ -158,7 +158,7 @@ func layers(l *list) {
 	})
 }
 
-// caches takes the cache of the next layer.
+// caches replaces the cache of a layer by the cache of the next one.
 func caches(l *list) {
 	l.operands(plan.SpaceKV, func(place string, d *plan.Dispatch, slot int) {
 		op := &d.Operands[slot]
@@ -166,7 +166,7 @@ func caches(l *list) {
 	})
 }
 
-// variants takes the instantiation of a kernel for other types.
+// variants replaces the instantiation of a kernel by the one for other types.
 func variants(l *list) {
 	seen := map[*plan.Variant]bool{}
 	l.each(func(_ string, d *plan.Dispatch, k *plan.Kernel) {
@@ -183,13 +183,13 @@ func variants(l *list) {
 	})
 }
 
-// fewer is a part that gets one threadgroup less than it needs.
+// fewer is a grid with one threadgroup less than it needs.
 type fewer struct{ plan.Part }
 
 func (p fewer) Groups() int { return p.Part.Groups() - 1 }
 
-// groups launches a kernel without its last threadgroup. Attention has a
-// threadgroup per split, and the last one has rows only in long caches.
+// groups launches a kernel without its last threadgroup. These mutations of attention are Deep: the last
+// threadgroup of a split has rows only in a long cache.
 func groups(l *list) {
 	l.used(func(k *plan.Kernel) {
 		last := len(k.Parts) - 1
@@ -202,7 +202,7 @@ func groups(l *list) {
 	})
 }
 
-// threads halves a kernel's threadgroups.
+// threads halves the threads per threadgroup of a kernel.
 func threads(l *list) {
 	l.used(func(k *plan.Kernel) {
 		if k.Threads >= 64 {
@@ -211,11 +211,11 @@ func threads(l *list) {
 	})
 }
 
-// shift is how far weights are moved, in bytes: a multiple of what they are
-// aligned to, and of no block's size.
+// shift is the distance in bytes that weights are moved: a multiple of their alignment, but of no quant
+// block's size.
 const shift = 32
 
-// strides moves heads or experts apart.
+// strides changes the distance between heads or experts.
 func strides(l *list) {
 	l.sampler = false
 	l.bound(func(place string, row *plan.Weight, w *device.Weight) {
@@ -232,7 +232,7 @@ func shifts(l *list) {
 	})
 }
 
-// bound visits all tensors.
+// bound calls f for every bound tensor.
 func (l *list) bound(f func(place string, row *plan.Weight, w *device.Weight)) {
 	for i := range l.Weights {
 		for n := range l.Weights[i] {

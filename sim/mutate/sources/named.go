@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// mistake is a named one. It replaces a text that its file has once.
+// mistake is a named mistake. It replaces the text old, which must occur exactly once in the file, by the
+// text by.
 type mistake struct{ name, file, old, by string }
 
-// named are the mistakes that the rules of Metal are about; files are relative to
-// runtime/device/metal.
+// named are mistakes against the rules of the Metal API. Files are relative to runtime/device/metal.
 var named = []mistake{
 	{"residency/weights", "replay.go", "e.Use(r.constant, mtl.UsageRead)", ""},
 	{"residency/rows", "replay.go", "e.Use(r.rows[slot:slot+1], mtl.UsageReadWrite)", ""},
@@ -126,10 +126,10 @@ var named = []mistake{
 	{"grid/swapped", "replay.go", "to.Dispatch(size(c.Groups), size(c.Kernel.Threads))", "to.Dispatch(size(c.Kernel.Threads), size(c.Groups))"},
 }
 
-// inKernels are mistakes that matter for kernels that no reference file runs; files are
-// relative to templates/msl. Those of attend_apple7 matter only where simdgroups do not
-// divide the columns, as GLM's eleven, and where a tile has eight rows; those of
-// cache_q8_0 on a cache of Q8_0.
+// inKernels are mistakes in kernels that no reference file runs. Files are relative to templates/msl. The
+// mistakes in attend_apple7 matter only for shapes in which simdgroups do not divide the columns evenly (GLM
+// has eleven column tiles) or a tile has eight rows. The mistakes in cache_q8_0 matter only for a cache of
+// Q8_0.
 var inKernels = []mistake{
 	{"attend_apple7/latent-columns", "lib/attend_matrix.metal", "LAT % (8u * SIMDGROUPS) == 0u ||", "LAT % 8u == 0u ||"},
 	{"attend_apple7/last-latent-column", "lib/attend_matrix.metal", "column(j, sg) < LAT :", "column(j, sg) <= LAT :"},
@@ -144,11 +144,11 @@ var inKernels = []mistake{
 	{"cache_q8_0/one-scale-a-row", "lib/cache_q8_0.metal", "if (lane == 0) ((device half *)", "if (column == 0u) ((device half *)"},
 }
 
-// Named lists the named mistakes, in the Metal runtime below root. It fails if the
-// text that one changes is not in its file, or more than once.
+// Named lists the named mistakes in the Metal runtime below root. It is an error if the text of a mistake
+// does not occur exactly once in its file.
 func Named(root string) ([]Mutation, error) { return made(root, "runtime/device/metal", named) }
 
-// InKernels lists the named mistakes in the templates of kernels below root, as Named.
+// InKernels lists the named mistakes in the templates of kernels below root. Its errors are those of Named.
 func InKernels(root string) ([]Mutation, error) { return made(root, "templates/msl", inKernels) }
 
 func made(root, folder string, mistakes []mistake) ([]Mutation, error) {

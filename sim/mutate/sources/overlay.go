@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// Overlay writes the changed file into folder, with what go build -overlay reads,
-// and returns the latter's path.
+// Overlay writes the changed file into folder, with the JSON file that go build -overlay takes, and returns
+// the path of the JSON file.
 func (m *Mutation) Overlay(root, folder string) (string, error) {
 	changed := filepath.Join(folder, filepath.Base(m.File))
 	if err := os.WriteFile(changed, m.Text, 0o600); err != nil {

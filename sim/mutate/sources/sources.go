@@ -1,6 +1,6 @@
-// Package sources lists mistakes that Go code could have, one at a time: a
-// statement left out, a condition negated, a bound that is one too far, a number
-// that is one too large. It changes text only; whoever builds it uses an overlay.
+// Package sources lists mutations of Go source, each with one mistake: a statement left out, a condition
+// negated, a bound that is one too far, a number that is one too large. It does not change files: the caller
+// builds with an overlay.
 package sources
 
 import (
@@ -14,17 +14,17 @@ import (
 	"strings"
 )
 
-// Mutation is one mistake.
+// Mutation is one mistake in a Go file.
 type Mutation struct {
-	// ID is FILE/FUNCTION/KIND/TEXT, where TEXT is the beginning of what is changed,
-	// without spaces; a number follows if the function has the same more than once.
+	// ID is FILE/FUNCTION/KIND/TEXT, where TEXT is the beginning of the changed text without spaces. A number
+	// follows if the function contains the same text more than once.
 	ID   string
-	File string // changed file, relative to the root
-	// Text is the file's new contents.
+	File string // path of the changed file, relative to root
+	// Text is the changed content of the file.
 	Text []byte
 }
 
-// List lists all mutations of the packages in the given folders below root.
+// List lists all mutations of the packages in folders, which are relative to root.
 func List(root string, folders ...string) ([]Mutation, error) {
 	var all []Mutation
 	for _, folder := range folders {
@@ -70,11 +70,11 @@ type list struct {
 	name, function string
 	text           []byte
 	files          *token.FileSet
-	seen           map[string]int // IDs
+	seen           map[string]int // how often each ID was used
 	all            []Mutation
 }
 
-// functionName is the name with its receiver's type, as runner.wait.
+// functionName returns a function's name with its receiver's type, as in runner.wait.
 func functionName(f *ast.FuncDecl) string {
 	if f.Recv == nil {
 		return f.Name.Name
@@ -96,10 +96,10 @@ func functionName(f *ast.FuncDecl) string {
 	}
 }
 
-// flipped are comparisons with the bound on the other side.
+// flipped maps a comparison to the one that differs in whether it includes the bound.
 var flipped = map[token.Token]string{token.LSS: "<=", token.LEQ: "<", token.GTR: ">=", token.GEQ: ">", token.EQL: "!=", token.NEQ: "=="}
 
-// visit lists what can be done to one node.
+// visit lists the mutations of one node of the syntax tree.
 func (l *list) visit(n ast.Node) bool {
 	switch x := n.(type) {
 	case *ast.BlockStmt:
@@ -107,7 +107,7 @@ func (l *list) visit(n ast.Node) bool {
 	case *ast.CaseClause:
 		l.statements(x.Body)
 	case *ast.IfStmt:
-		if c, ok := x.Cond.(*ast.BinaryExpr); !ok || c.Op != token.EQL && c.Op != token.NEQ { // those are flipped
+		if c, ok := x.Cond.(*ast.BinaryExpr); !ok || c.Op != token.EQL && c.Op != token.NEQ { // == and != are flipped instead
 			l.add("negate", x.Cond, x.Cond, "!("+l.source(x.Cond)+")")
 		}
 	case *ast.BinaryExpr:
@@ -122,7 +122,7 @@ func (l *list) visit(n ast.Node) bool {
 	return true
 }
 
-// statements leaves out those that only have an effect.
+// statements leaves out each statement that has only side effects.
 func (l *list) statements(list []ast.Stmt) {
 	for _, s := range list {
 		switch x := s.(type) {
@@ -140,19 +140,19 @@ func (l *list) statements(list []ast.Stmt) {
 	}
 }
 
-// source is the text of a node.
+// source returns the source text of a node.
 func (l *list) source(n ast.Node) string {
 	return string(l.text[l.offset(n.Pos()):l.offset(n.End())])
 }
 
 func (l *list) offset(p token.Pos) int { return l.files.Position(p).Offset }
 
-// add replaces a node; show names it.
+// add appends a mutation that replaces a node. The text of show is used for its ID.
 func (l *list) add(kind string, show, n ast.Node, by string) {
 	l.replace(kind, show, n.Pos(), int(n.End()-n.Pos()), by)
 }
 
-// shown is how much of a statement an ID has.
+// shown is the number of bytes of a statement's text in an ID.
 const shown = 60
 
 func (l *list) replace(kind string, show ast.Node, at token.Pos, length int, by string) {

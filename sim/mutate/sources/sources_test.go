@@ -27,7 +27,7 @@ func (p *pool[T]) put(v T) error {
 }
 `
 
-// TestIn expects each mistake once, by what it is called and what it leaves.
+// TestIn checks the IDs and the changed texts of all mutations of a file.
 func TestIn(t *testing.T) {
 	want := map[string]string{
 		"p.go/pool.put/drop/defer_p.lock()()":                                "error {\n\t\n\tif",

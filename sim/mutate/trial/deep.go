@@ -14,16 +14,16 @@ import (
 	"mla/sim/replay"
 )
 
-// A deep run looks at a long context without computing it: the cache is filled with
-// random rows, and only tokens at some positions run, by the executor with all of its
-// checks, and by the CPU device.
+// A deep run tests a long context without computing it. The cache is filled with random rows, and only tokens
+// at some positions run: on the executor with all of its checks, and on the CPU device.
 
-// deepTolerance is how far logits may be from the CPU device's, relative to the largest:
-// sums over thousands of rows in another order; on halves, products of halves.
+// deepTolerance is the greatest difference from the CPU device's logits, relative to the largest logit, by
+// the element type of the cache. With F32 the sums over thousands of rows differ in their order. With F16 the
+// products of halves differ as well.
 var deepTolerance = map[quant.Type]float64{quant.F32: 1e-4, quant.F16: 2e-3}
 
-// deepPositions are where attention's splits change: before and after the first tile,
-// where a split begins to have two, and the first that uses all splits.
+// deepPositions are the positions where the splits of attention change: before and after the end of the first
+// tile, where a split first has two tiles, and the first position that uses all splits.
 func deepPositions(b *plan.Bundle) []int {
 	var all []int
 	for _, k := range b.Kernels {
@@ -38,7 +38,7 @@ func deepPositions(b *plan.Bundle) []int {
 	return slices.Compact(all)
 }
 
-// allSplits is the least number of rows with which every split has some.
+// allSplits returns the smallest number of rows at which every split has some.
 func allSplits(s plan.Splits) int {
 	for n := 1; ; n++ {
 		if s.Used(n) == s.Count {
@@ -47,17 +47,17 @@ func allSplits(s plan.Splits) int {
 	}
 }
 
-// deepRun is a token at each of the positions. Its pages lie from the last to the first,
-// so that a row looked for where it would be without pages is another one.
+// deepRun runs a token at each of the positions. Its pages are in descending order, so that a kernel which
+// ignores the block table reads another row.
 type deepRun struct {
 	model     *device.Model
 	config    device.Config
-	pages     []uint32 // of block table 0
+	pages     []uint32 // the pages in block table 0
 	positions []int
 	expected  [][]float32
 }
 
-// newDeep computes what is expected, of a model without a mistake.
+// newDeep computes the expected logits on the CPU device. m must be without a mutation.
 func newDeep(m *device.Model, kv quant.Type) (*deepRun, error) {
 	d := &deepRun{model: m, positions: deepPositions(m.Bundle)}
 	context := d.positions[len(d.positions)-1] + 1
@@ -85,7 +85,7 @@ func newDeep(m *device.Model, kv quant.Type) (*deepRun, error) {
 	})
 }
 
-// each fills the caches up to each position in turn, and runs the token there.
+// each fills the caches up to each position in turn and runs the token there.
 func (d *deepRun) each(caches [][]byte, run func(plan.Row) error) error {
 	rng := rand.New(rand.NewPCG(3, 4))
 	filled := 0
@@ -97,7 +97,7 @@ func (d *deepRun) each(caches [][]byte, run func(plan.Row) error) error {
 				d.fill(rng, c[row*bytes:][:bytes])
 			}
 		}
-		filled = pos + 1 // what the token writes stays
+		filled = pos + 1 // keep the row that the token wrote
 		if err := run(plan.Row{Token: uint32(pos % d.model.Bundle.Model.VocabSize), Pos: uint32(pos), NKV: uint32(pos + 1)}); err != nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (d *deepRun) each(caches [][]byte, run func(plan.Row) error) error {
 	return nil
 }
 
-// fill writes random numbers of a cache's type.
+// fill fills a buffer with random numbers of the cache's element type.
 func (d *deepRun) fill(rng *rand.Rand, to []byte) {
 	for len(to) > 0 {
 		v := 2*rng.Float32() - 1
@@ -119,7 +119,8 @@ func (d *deepRun) fill(rng *rand.Rand, to []byte) {
 	}
 }
 
-// compare runs the kernels of a model, which may have a mistake, and returns all logits.
+// compare runs a model, which may have a mutation, and returns all logits. It is an error if they differ from
+// the expected ones.
 func (d *deepRun) compare(on device.Device, m *device.Model) (all []float32, err error) {
 	made, err := on.Load(m, d.config)
 	if err != nil {

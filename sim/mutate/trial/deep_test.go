@@ -7,8 +7,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestDeepPositions wants the edges of splits: the first tile's, where one begins to have
-// two tiles, and where the last split gets its first row.
+// TestDeepPositions checks that the positions include the edges of splits: the end of the first tile, the
+// begin of a split's second tile, and the first row of the last split.
 func TestDeepPositions(t *testing.T) {
 	s := plan.Splits{Count: 128, Tile: 16}
 	n := allSplits(s)

@@ -11,12 +11,11 @@ import (
 	"mla/runtime/device"
 )
 
-// gap is how far the second half of the weights lies from the first: farther
-// than the 32 bits that an indirect command buffer has for an offset.
+// gap is the distance of the second half of the weights from the first: more than the 32 bits of an offset in
+// an indirect command buffer.
 const gap = 1<<32 + 1<<20
 
-// distant binds a model to a region of more than 4 GiB, of which only the pages
-// with weights are ever touched.
+// distant binds a model to a region of more than 4 GiB. Only the pages with weights are ever touched.
 func distant(m *device.Model) (*device.Model, error) {
 	size := int64(0)
 	for _, r := range m.Regions {
@@ -48,7 +47,7 @@ func distant(m *device.Model) (*device.Model, error) {
 	return far, nil
 }
 
-// leaks lets the simulator look for what was not released. It aborts if it must.
+// leaks makes the simulator check for objects that were not released. The simulator aborts if it finds one.
 func leaks(library string) error {
 	handle, err := purego.Dlopen(library, purego.RTLD_NOW)
 	if err != nil {

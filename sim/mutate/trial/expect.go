@@ -14,23 +14,22 @@ import (
 	"mla/sim/mutate/model"
 )
 
-// tolerance is the greatest difference from the expected logits. With a float32
-// cache the reference files are met within 2e-5: another order of float32 sums,
-// through up to six layers. A cache of halves rounds each of its numbers by 2^-11,
-// which gives 0.004 to 0.01.
+// tolerance is the greatest allowed difference from the expected logits, by the element type of the cache.
+// With F32 the reference files are met within 2e-5: float32 sums in another order, through up to six layers.
+// F16 rounds every number in the cache by 2^-11, which gives differences of 0.004 to 0.01.
 var tolerance = map[quant.Type]float64{quant.F32: 1e-4, quant.F16: 0.05}
 
 // expected is what a run must compute.
 type expected struct {
 	tokens    []int32
-	logits    [][]float32 // per position; nil: not looked at
+	logits    [][]float32 // by position; nil: not compared
 	tolerance float64
 }
 
 func (e *expected) context() int { return max(len(e.tokens)+pickedTokens, plan.MaxWanted) }
 
-// expect takes the reference logits, and those of the CPU device for the last token
-// if that token lies after the prompt, which is then repeated.
+// expect reads the reference logits. If the last token lies after the prompt, which is then repeated, its
+// expected logits come from the CPU device.
 func (t *trial) expect(m *model.Model, kv quant.Type) (*expected, error) {
 	n := len(m.Prompt)
 	if t.tokens > 0 {
@@ -66,8 +65,8 @@ func (e *expected) step(pos int) plan.Row {
 	return plan.Row{Token: uint32(e.tokens[pos]), Pos: uint32(pos), NKV: uint32(pos + 1)}
 }
 
-// compare runs the prompt token by token; then, if it is to, once more without
-// waiting for any but the last. It returns the first round's logits.
+// compare runs the prompt token by token, waiting for each. With again it runs the prompt once more and waits
+// only for the last token. It returns the logits of the first round.
 func (e *expected) compare(r device.Runner, again bool) (all []float32, err error) {
 	last := len(e.tokens) - 1
 	rounds := []bool{true, false} // whether to wait
@@ -98,7 +97,7 @@ func (e *expected) compare(r device.Runner, again bool) (all []float32, err erro
 	return all, nil
 }
 
-// difference is the largest; NaN if there is one.
+// difference returns the largest absolute difference, or NaN if any logit is NaN.
 func difference(got, want []float32) float64 {
 	if len(got) != len(want) {
 		return math.NaN()
@@ -110,7 +109,7 @@ func difference(got, want []float32) float64 {
 	return worst
 }
 
-// sameBits compares logits with those that an earlier run left in a file.
+// sameBits compares the bits of the logits with those that an earlier run wrote to a file.
 func sameBits(path string, logits []float32) error {
 	now := make([]byte, 0, 4*len(logits))
 	for _, v := range logits {

@@ -1,7 +1,6 @@
-// Command trial runs the Metal runtime once, in the simulator, and compares what
-// it computes. The mutation run (sim/mutate) starts it with one mistake in a plan,
-// in the Metal source or in the runtime that it is built from: a process of its
-// own, because a broken rule of the simulator ends it.
+// Command trial runs the Metal runtime once in the simulator and compares the logits. sim/mutate starts it
+// with one mistake in the plan, in the Metal source, or in the runtime that it is built from. It is a process
+// of its own because the simulator aborts when a rule is broken.
 package main
 
 import (
@@ -20,20 +19,20 @@ import (
 	"mla/sim/replay"
 )
 
-// trial is what to run.
+// trial is what the command line asks for.
 type trial struct {
-	library string // the simulator
-	file    string // a file without .gguf, with .tokens and .logits.npy beside it
-	cache   string // cache types
+	library string // path of the simulator
+	file    string // path of a model file without .gguf; .tokens and .logits.npy are beside it
+	cache   string // element types of the cache
 	replay  string
-	tokens  int    // to run; 0: the prompt
-	plan    string // ID of a mistake in the plan
-	source  string // Metal source instead of the bundle's
-	deep    bool   // a long context, up to where all splits of attention are in use
-	distant bool   // weights past 4 GiB
+	tokens  int    // number of tokens to run; 0: the prompt
+	plan    string // ID of a mutation of the plan
+	source  string // path of Metal source that replaces the bundle's
+	deep    bool   // run at the end of a long context that uses all splits of attention
+	distant bool   // bind weights beyond 4 GiB
 	device  string // sim, checked or sanitized
-	pick    bool   // pick tokens as well
-	bits    string // the logits' bits as they should be; written if missing
+	pick    bool   // compare picked tokens too
+	bits    string // file with the expected bits of the logits; written if it is missing
 }
 
 func main() {
@@ -90,7 +89,7 @@ func (t *trial) run() (err error) {
 	return nil
 }
 
-// once records and replays with one type of cache, and returns all logits.
+// once records and replays with one element type of the cache, and returns all logits.
 func (t *trial) once(d device.Device, m *model.Model, kv quant.Type) (all []float32, err error) {
 	want, err := t.expect(m, kv)
 	if err != nil {
@@ -122,7 +121,7 @@ func (t *trial) once(d device.Device, m *model.Model, kv quant.Type) (all []floa
 	return all, errors.Join(err, r.Close())
 }
 
-// far runs tokens at the end of a long context with one type of cache.
+// far runs tokens at the end of a long context with one element type of the cache.
 func (t *trial) far(d device.Device, m *model.Model, kv quant.Type) ([]float32, error) {
 	run, err := newDeep(m.Bound, kv)
 	if err != nil {
@@ -146,7 +145,7 @@ func (t *trial) open() (device.Device, error) {
 	return nil, fmt.Errorf("device %q", t.device)
 }
 
-// finish looks for what was not released.
+// finish checks that everything was released.
 func (t *trial) finish(d device.Device) error {
 	if r, ok := d.(*replay.Device); ok {
 		return r.Close()
@@ -154,7 +153,7 @@ func (t *trial) finish(d device.Device) error {
 	return leaks(t.library)
 }
 
-// mutate makes the mistakes that are data.
+// mutate makes the mistakes that change data: those in the plan, and distant weights.
 func (t *trial) mutate(m *device.Model, kv quant.Type) error {
 	if t.source != "" {
 		text, err := os.ReadFile(t.source)
@@ -169,7 +168,7 @@ func (t *trial) mutate(m *device.Model, kv quant.Type) error {
 	for _, p := range plans.List(m, kv) {
 		if p.ID == t.plan {
 			p.Apply()
-			t.plan = "" // once
+			t.plan = "" // the model is changed in place, so once is enough
 			return nil
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// pickedTokens are picked after a prompt for each set of parameters.
+// pickedTokens is the number of tokens picked after a prompt for each set of parameters.
 const pickedTokens = 5
 
-// samplings are parameters that take the sampler through all of its steps.
+// samplings are parameters that together use every step of the sampler.
 func samplings(vocab int) []sample.Params {
 	change := func(f func(p *sample.Params)) sample.Params {
 		p := sample.Off()
@@ -33,29 +33,28 @@ func samplings(vocab int) []sample.Params {
 		change(func(p *sample.Params) { p.TopP = 0.5 }),
 		change(func(p *sample.Params) { p.TopP, p.TopK = 0.9, 30 }),
 		change(func(p *sample.Params) { p.MinP = 0.3 }),
-		// Rewards and penalties so large that the recent tokens decide every pick.
+		// Bonuses and penalties so large that the recent tokens decide every pick.
 		change(func(p *sample.Params) { p.PresencePenalty, p.RepeatLastN, p.Temperature = 40, 2, 0 }),
 		change(func(p *sample.Params) { p.PresencePenalty, p.FrequencyPenalty, p.RepeatLastN = -40, 3, 2 }),
 		change(func(p *sample.Params) { p.FrequencyPenalty, p.RepeatLastN = -9, -1 }),
 		change(func(p *sample.Params) { p.RepeatPenalty, p.PresencePenalty, p.RepeatLastN = 5, -40, 3 }),
-		// Three tokens far above the rest: the best of them that is not recent is picked.
+		// Three tokens with logits far above the rest: the best of them that is not recent is picked.
 		change(func(p *sample.Params) {
 			p.LogitBias, p.Temperature = map[int32]float32{13: 800, 14: 700, 15: 600}, 0
 			p.PresencePenalty, p.RepeatLastN = 400, 2
 		}),
-		// Counts, which decide every pick, and top-k's ids at the same time.
+		// Frequencies, which decide every pick, together with the indices of top-k.
 		change(func(p *sample.Params) { p.TopK, p.FrequencyPenalty, p.RepeatLastN, p.Temperature = 20, -9, -1, 9 }),
 		change(func(p *sample.Params) { p.LogitBias = map[int32]float32{3: 9, 4: 8, 300: -2} }),
 		change(func(p *sample.Params) { p.LogitBias = none }),
 	}
-	for seed := range uint64(10) { // draws at a high temperature, so that many tokens are likely
+	for seed := range uint64(10) { // random picks at a high temperature, at which many tokens are likely
 		all = append(all, change(func(p *sample.Params) { p.Temperature, p.Seed = 30, seed*0x9e3779b97f4a7c15 }))
 	}
 	return all
 }
 
-// picks compares tokens that the GPU picks with those that the host picks from
-// the same runner's logits.
+// picks compares tokens that the GPU picks with tokens that the host picks from the same runner's logits.
 func picks(r device.Runner, prompt []int32, vocab int) error {
 	gpu, ok := r.(device.Picker)
 	if !ok {
@@ -93,7 +92,7 @@ func (p *picker) row(token int32, pos int) []plan.Row {
 	return []plan.Row{{Token: uint32(token), Pos: uint32(pos), NKV: uint32(pos + 1)}}
 }
 
-// begin is a sampler after the prompt, and the prompt's last row; the cache has the others.
+// begin returns a sampler after the prompt, and the prompt's last row. The cache contains the other rows.
 func (p *picker) begin(params sample.Params) (*sample.Sampler, []plan.Row, error) {
 	s, err := sample.New(params)
 	if err != nil {
@@ -106,7 +105,7 @@ func (p *picker) begin(params sample.Params) (*sample.Sampler, []plan.Row, error
 	return s, p.row(p.prompt[last], last), nil
 }
 
-// host picks from the logits of every token; -1 ends it.
+// host picks on the host, from the logits of every token. Token -1 ends the list early.
 func (p *picker) host(params sample.Params) (tokens []int32, err error) {
 	s, row, err := p.begin(params)
 	for len(tokens) < pickedTokens && err == nil {
@@ -124,8 +123,8 @@ func (p *picker) host(params sample.Params) (tokens []int32, err error) {
 	return tokens, err
 }
 
-// gpu lets the GPU go on by itself as long as it can: in four units, one more than can be in
-// flight together, or else in one for each token.
+// gpu lets the GPU pick. Where the device can continue by itself, it picks in four units, one more than can
+// be in flight together; otherwise each token is a unit.
 func (p *picker) gpu(params sample.Params) (tokens []int32, err error) {
 	s, row, err := p.begin(params)
 	for len(tokens) < pickedTokens && err == nil {
@@ -169,12 +168,12 @@ func (p *picker) loop(tokens []int32) ([]int32, error) {
 	return tokens, nil
 }
 
-// keeps is the first of the samplings that keeps several tokens aside: where the first pick
-// keeps its own, those of others must not be.
+// keeps is the index of the first of the samplings that keep several tokens aside. In a batch, the first
+// row's kept tokens must not be used for the other rows.
 const keeps = 2
 
-// picksOfRows compares tokens that the GPU picks after as many rows as it can at once, each
-// with other parameters, with those that the host picks from the same rows' logits.
+// picksOfRows compares tokens that the GPU picks after as many rows as it can sample at once, each with other
+// parameters, with tokens that the host picks from the same rows' logits.
 func picksOfRows(r device.Runner, prompt []int32, vocab int) error {
 	gpu, ok := r.(device.Picker)
 	if !ok {
@@ -207,7 +206,7 @@ func picksOfRows(r device.Runner, prompt []int32, vocab int) error {
 			}
 			own := logits[i*vocab : (i+1)*vocab]
 			best := s.Next(own)
-			if (first+i)%2 == 0 { // a grammar allows two tokens of five
+			if (first+i)%2 == 0 { // this row's grammar allows two tokens of five
 				pick.Mask = slices.Repeat([]uint32{0x21084210 << (i % 5)}, plan.MaskWords(vocab))
 				best = sample.Picked(&pick, own)
 			}

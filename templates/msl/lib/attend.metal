@@ -1,20 +1,20 @@
-// Which of a tile's rows a query attends to, the first rows_seen(s, …), and what its scores are
-// multiplied by: here the same for all queries. Other kernels have one of their own per query.
+// Which rows of a tile a query attends to (the first rows_seen(s, …)), and the factor on its scores: for_all
+// has the same for all queries.
 struct for_all { uint n; float scale; };
 static inline uint rows_seen(thread const for_all & s, uint) { return s.n; }
 static inline float score_scale(thread const for_all & s, uint) { return s.scale; }
-static inline void look(thread for_all & s, uint, uint n) { s.n = n; } // at n rows from one on
+static inline void look(thread for_all & s, uint, uint n) { s.n = n; } // moves to a tile with n rows
 
-// Split-KV latent attention in plain arithmetic. A threadgroup walks over the cache rows of one split in
-// tiles; a tile serves keys and values of all heads. For the scores, lanes are
-// heads × column groups (HP heads, a power of two) with their columns of the queries
-// in registers; for the values, threads are latent columns with one sum per head.
+// Split-KV latent attention in plain arithmetic. A threadgroup loops over the cache rows of one split in
+// tiles. The rows of a tile are keys and values of all heads. For scores, a lane has some columns of the
+// queries of some heads, in registers: lanes are HP heads (a power of two) × column groups. For values, a
+// thread has latent columns, with one sum per head.
 
 // Number i of queries.
 template <typename A>
 static inline float query_at(device const A * q, uint i) { return float(q[i]); }
 
-// This thread's NC columns of the queries of heads lane mod HP + k HP.
+// Loads the thread's NC columns of the queries of heads lane mod HP + k HP.
 template <uint HEADS, uint HP, uint LAT, uint PE, uint NC, typename QA, typename QP>
 static inline void load_query(QA q_abs, uint abs_stride, QP q_pe, uint pe_stride, thread float * q, ushort sg, ushort lane) {
   const uint c0 = (sg * (32u / HP) + lane / HP) * NC;
@@ -29,7 +29,7 @@ static inline void load_query(QA q_abs, uint abs_stride, QP q_pe, uint pe_stride
   }
 }
 
-// shares[sg][h][t]: what the simdgroup's columns add to the score of head h and row t.
+// Computes shares[sg][h][t]: the part of the score of head h and row t that comes from the simdgroup's columns.
 template <uint HEADS, uint HP, uint WIDTH, uint NC, uint TILE>
 static inline void tile_scores(threadgroup const float * tile, uint n, thread const float * q, threadgroup float * shares,
                                ushort sg, ushort lane) {
@@ -45,8 +45,8 @@ static inline void tile_scores(threadgroup const float * tile, uint n, thread co
   }
 }
 
-// Online softmax: turns the scores of the tile's n rows into p[t][h] = e^(s-m), keeps
-// (m, l) per head and leaves in shrink the factor for what was summed before.
+// Online softmax: turns the scores of the tile's n rows into p[t][h] = e^(s-m), updates (m, l) of each head,
+// and stores in shrink the factor on the sums so far.
 template <uint HEADS, uint TILE, uint SIMDGROUPS, typename S>
 static inline void tile_softmax(threadgroup const float * shares, uint n, thread const S & seen, threadgroup float * p, threadgroup float * ml,
                                 threadgroup float * shrink, ushort sg, ushort lane) {
@@ -83,7 +83,7 @@ static inline void tile_values(threadgroup const float * tile, uint n, threadgro
   }
 }
 
-// Divides the thread's sums and stores them; out is [HEADS][LAT].
+// Divides the thread's sums by l and stores them; out is [HEADS][LAT].
 template <uint HEADS, uint LAT, uint COLUMNS, uint THREADS, typename A>
 static inline void store_values(device A * out, thread const float * sums, threadgroup const float * ml, uint tid) {
   UNROLL for (uint k = 0; k < COLUMNS; ++k) {

@@ -1,5 +1,6 @@
-// Where lanes know which elements of a block are theirs, a platform attends to a tile of halves without
-// passing scores through memory, and places a row's columns as it likes. This one knows nothing.
+// A platform that specifies which elements of a block a lane holds defines HEAD_LANES: attention to a tile of
+// halves without passing scores through memory, and a layout of columns of its own. This default has KNOWN =
+// false.
 #ifndef HEAD_LANES
 #define HEAD_LANES
 template <uint M, uint COLUMNS, uint VALUES, uint EACH, uint TERMS>
@@ -18,16 +19,16 @@ struct head_lanes {
 };
 #endif
 
-// Attention of the rows of a prompt over expanded heads, in products of 8 × 8 blocks of halves. A
-// threadgroup has one head of some rows, and walks once over the keys and values of that head for all
-// of them: no score leaves the chip, and what comes out are values, which o_proj takes as they are.
-// While all multiply by a tile's keys its values are on their way, and the next tile's keys while they
-// multiply by values. Floats are sums of two halves, of whose products the smallest is left out.
+// Attention of the rows of a prompt over expanded heads, in products of 8 × 8 blocks of halves. A threadgroup
+// has one head and some rows. It loops once over the keys and values of the head for all its rows, and scores
+// never leave the chip. While the simdgroups multiply by the keys of a tile, its values are in flight; while
+// they multiply by values, the next keys are. A float is the sum of two halves; the smallest of the four
+// products is left out.
 
-// A simdgroup has M blocks of 8 queries, for which it takes EACH of the KEYS cache rows of a tile; SLICES of
-// them share the queries. Without ROOMY, a tile
-// of halves has no memory but for itself: scores are where its keys were, and tiles of floats are half as long. The softmax is that of attend_matrix: weights are e^(score - reference), and
-// the reference follows the maximum only when a weight would leave half's range.
+// A simdgroup has M blocks of 8 queries, and EACH of the KEYS cache rows of a tile; SLICES simdgroups share
+// the queries. Without ROOMY, threadgroup memory has only the tile: scores of halves overwrite its keys, and
+// tiles of floats have half as many rows. The softmax is that of attend_matrix: weights are e^(score -
+// reference), and the reference follows the maximum only when a weight would exceed the range of halves.
 template <uint WIDTH, uint NOPE, uint PE, uint V, uint M, uint SLICES, uint SIMDGROUPS, uint TILE, bool ROOMY, typename A>
 struct attend_heads {
   typedef head_eight<A> eight_t;
@@ -44,7 +45,7 @@ struct attend_heads {
   typedef head_lanes<M, COLUMNS, VALUES, EACH, TERMS> lanes_t;
   enum : bool { KNOWN = lanes_t::KNOWN, APART = ROOMY || TERMS == 2u }; // APART: scores have memory of their own
   enum : uint {
-    PAD = APART && !KNOWN ? 8 : 0, // halves that keep lanes that load together in banks of their own
+    PAD = APART && !KNOWN ? 8 : 0, // halves, so that lanes that load at the same time use different banks
     KEY_ROW = DK + PAD,     // halves
     VALUE_ROW = KEYS + PAD,
     SCORE_ROW = EACH + 4u,  // floats; as halves, a row has room for two terms
@@ -55,7 +56,7 @@ struct attend_heads {
     VALUE_LOADS = (VALUE_EIGHTS + THREADS - 1u) / THREADS,
     SCORES = 2u * SIMDGROUPS * 8u * SCORE_ROW, // halves
     KEYS_END = APART || TERMS * KEY_HALVES > SCORES ? TERMS * KEY_HALVES : SCORES,
-    LANES = EACH / 4u,      // scores of a lane: four lanes have a row
+    LANES = EACH / 4u,      // scores of a lane: four lanes share a row
     SHARED = 2u * EACH,     // columns of queries that pass through the scores' memory at a time
   };
 
@@ -72,10 +73,10 @@ struct attend_heads {
     return m;
   }
 
-  // A thread's parts of a tile, from cache row at of a page on. Pages are whole: those after the last
-  // row are copies of it, see expand_heads. Where threads share rows evenly, what a thread copies is
-  // as far apart in memory, and no address needs a register of its own: if not whole rows of keys, then
-  // those columns that each head has, and after them those that all share.
+  // A thread's parts of a tile, from cache row `at` of a page on. Pages are full, because expand_heads repeats
+  // the last row. If threads share rows evenly, the parts of a thread are equally spaced in memory, and
+  // addresses need no registers of their own. If this is not so for whole rows of keys, the columns of the head
+  // are copied first, and then the rotated columns that all heads share.
   enum : bool { WHOLE_ROWS = THREADS % COLUMNS == 0u || THREADS % (NOPE / 8u) != 0u };
   enum : uint {
     FIRST_PART = WHOLE_ROWS ? COLUMNS : NOPE / 8u,
@@ -87,7 +88,7 @@ struct attend_heads {
   template <uint ALL>
   static inline bool is_there(uint k, uint tid) { return k * THREADS + THREADS <= ALL || tid + k * THREADS < ALL; }
 
-  // COUNT blocks of columns of a tile's keys.
+  // COUNT blocks of columns of a tile's keys, from block FIRST on.
   template <uint FIRST, uint COUNT>
   struct key_part {
     enum : bool { EVENLY = THREADS % COUNT == 0u };
@@ -137,7 +138,7 @@ struct attend_heads {
     }
   }
 
-  // Eight queries' SHARED columns from column on, to q[column block], which are APART blocks of TERMS.
+  // Loads SHARED columns of eight queries, from `column` on, to q[column block], through the memory of scores.
   template <uint TERM>
   static inline void form(head_rows<A> r, memory m, uint row, uint column, thread simdgroup_half8x8 * q, ushort lane) {
     threadgroup half * staged = (threadgroup half *)m.scores;
@@ -167,7 +168,7 @@ struct attend_heads {
     }
   }
 
-  // s[M][N] += a term of the queries times a term of the tile's keys.
+  // s[M][N] += one term of the queries times one term of the tile's keys.
   static inline void add_scores(thread simdgroup_float8x8 * s, thread const simdgroup_half8x8 * q, threadgroup const half * keys) {
     UNROLL for (uint k = 0; k < COLUMNS; k += 2u) {
       simdgroup_half8x8 b[2u * N];
@@ -179,7 +180,7 @@ struct attend_heads {
     }
   }
 
-  // o[M][VALUES] += a term of the weights times a term of the tile's values.
+  // o[M][VALUES] += one term of the weights times one term of the tile's values.
   static inline void add_values(thread simdgroup_float8x8 * o, thread const simdgroup_half8x8 * p, threadgroup const half * values) {
     UNROLL for (uint j = 0; j < VALUES; ++j) {
       simdgroup_half8x8 b[N];
@@ -188,11 +189,11 @@ struct attend_heads {
     }
   }
 
-  // What a lane's query of each block sees of the cache rows, what its scores are multiplied by, and
-  // the state of its softmax.
+  // For a lane's query in each block: how many cache rows it attends to, the factor on its scores, and the
+  // state of its softmax.
   struct running { uint behind[M]; float scale[M], reference[M], sum[M]; };
 
-  // Turns block b's scores for the simdgroup's part of a tile, from cache row at on, into weights.
+  // Turns the scores of block b into weights, for the simdgroup's part of a tile, which begins at cache row `at`.
   static inline void softmax(thread running & t, thread const simdgroup_float8x8 * s, thread simdgroup_float8x8 * o, thread simdgroup_half8x8 * p,
                              memory m, uint b, uint at, ushort lane) {
     UNROLL for (uint n = 0; n < N; ++n) simdgroup_store(s[n], m.scores + 8u * n, SCORE_ROW);
@@ -227,7 +228,7 @@ struct attend_heads {
       UNROLL for (uint i = 0; i < TERMS; ++i) simdgroup_load(p[(i * M + b) * N + n], (threadgroup half *)m.scores + i * SCORE_ROW + 8u * n, 2u * SCORE_ROW);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    if (simd_any(shrink != 1.0f)) { // the diagonal is by what sums shrink
+    if (simd_any(shrink != 1.0f)) { // scale the sums by a diagonal matrix
       UNROLL for (uint i = 0; i < 2u; ++i) m.scores[row * 8u + lane % 4u * 2u + i] = lane % 4u * 2u + i == row ? shrink : 0.0f;
       simdgroup_barrier(mem_flags::mem_threadgroup);
       scale_rows<VALUES>(o + b * VALUES, m.scores);
@@ -235,8 +236,8 @@ struct attend_heads {
     }
   }
 
-  // Scores of the simdgroup's part of the tile in memory, which begins with cache row at: as weights already
-  // where lanes know theirs.
+  // Computes scores for the simdgroup's part of the tile, which begins at cache row `at`. With KNOWN, they
+  // become weights at once.
   static inline void multiply_keys(thread running & t, thread const simdgroup_half8x8 * q, thread simdgroup_float8x8 * o, thread simdgroup_float8x8 * s,
                                  thread simdgroup_half8x8 * p, memory m, uint at, uint slice, ushort lane) {
     threadgroup const half * keys = m.keys + slice * EACH * KEY_ROW;
@@ -264,7 +265,7 @@ struct attend_heads {
     }
   }
 
-  // Attends to what the rows of a run attend to.
+  // Attends to the cache rows of a run of rows with one block table.
   static inline void follow(head_cache<A> c, head_rows<A> r, alike run, uint row, thread const simdgroup_half8x8 * q, thread simdgroup_float8x8 * o, thread running & t,
                             score_scales scales, threadgroup float * scratch, uint slice, uint tid, ushort sg, ushort lane) {
     const memory m = in(scratch, sg);
@@ -272,7 +273,7 @@ struct attend_heads {
     device const A * page = c.heads + ulong(pages[0]) * c.elements;
     key_copies k;
     value_copies v;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all threads have read threadgroup memory
     begin_keys(k, m, c, page, 0u, tid);
     uint most = 0u;
     UNROLL for (uint b = 0; b < M; ++b) {
@@ -290,7 +291,7 @@ struct attend_heads {
       simdgroup_half8x8 p[TERMS * M * N];
       end_keys(k, m, tid);
       COPIES_LAND;
-      threadgroup_barrier(mem_flags::mem_threadgroup); // keys are there, and nobody needs the values before
+      threadgroup_barrier(mem_flags::mem_threadgroup); // keys have arrived, and all have read the values before
       begin_values(v, m, c, page, at % PAGE_ROWS, tid);
       const uint following = next < run.nkv ? pages[next / PAGE_ROWS] : 0u;
       if (attends) {
@@ -299,18 +300,18 @@ struct attend_heads {
       }
       end_values(v, m, tid);
       COPIES_LAND;
-      threadgroup_barrier(mem_flags::mem_threadgroup); // values are there, and nobody needs the keys
+      threadgroup_barrier(mem_flags::mem_threadgroup); // values have arrived, and all have read the keys
       page = c.heads + ulong(following) * c.elements;
       if (next < run.nkv) begin_keys(k, m, c, page, next % PAGE_ROWS, tid);
       if (attends) {
         UNROLL for (uint b = 0; !APART && !KNOWN && b < M; ++b) softmax(t, s + b * N, o, p, m, b, at + slice * EACH, lane);
         multiply_values(t, p, o, m, slice, lane);
       }
-      if (!APART && !KNOWN) threadgroup_barrier(mem_flags::mem_threadgroup); // scores are not where keys come
+      if (!APART && !KNOWN) threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the scores, which the next keys overwrite
     }
   }
 
-  // Divides what lanes that know theirs have, and stores the results of live rows.
+  // Divides and stores the results of used rows, for platforms with KNOWN lanes.
   static inline void store_lanes(head_rows<A> r, uint row, thread const simdgroup_float8x8 * o, thread const running & t, ushort lane) {
     UNROLL for (uint b = 0; b < M; ++b) {
       const uint live = r.first + row + 8u * b + lane / 4u;
@@ -320,14 +321,14 @@ struct attend_heads {
     }
   }
 
-  // Adds up what the simdgroups that share queries have, divides, and stores the results of live rows.
+  // Adds up the results of the simdgroups that share queries, divides, and stores the results of used rows.
   static inline void finish(head_rows<A> r, uint row, thread simdgroup_float8x8 * o, thread running & t, threadgroup float * scratch, uint slice, ushort sg, ushort lane) {
     enum : uint { PART = 4, PART_ROW = 8u * PART + 4u, PART_FLOATS = 8u * PART_ROW, OWN = PART_FLOATS + 64u, ALL = SIMDGROUPS * OWN };
     threadgroup float * block = scratch + sg * OWN;
     threadgroup float * factors = block + PART_FLOATS;
     threadgroup float * states = scratch + ALL; // [SIMDGROUPS][M * 8][2]
     threadgroup float * own = states + sg * (M * 16u);
-    threadgroup_barrier(mem_flags::mem_threadgroup); // the last tile is not needed any more
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the last tile
     UNROLL for (uint b = 0; b < M; ++b) {
       UNROLL for (ushort d = 1; !KNOWN && d < 4u; d *= 2) t.sum[b] += simd_shuffle_xor(t.sum[b], d);
       if (lane % 4u == 0u) {

@@ -1,17 +1,16 @@
-// Four columns of queries.
+// Loads four columns of queries.
 template <typename X>
 static inline void load_query4(X x, uint i, thread float * y) { load4(x, i, y); }
 
-// Split-KV latent attention on halves, in products of 8 × 8 blocks. Each simdgroup has its
-// columns of the cache, which has elements of type T: VALUES blocks of latent ones and after
-// them blocks of rotated ones. It loads them once per tile of TILE rows, a tile ahead, as
-// they are in the cache, makes halves of them on their way through threadgroup memory,
-// and holds them in registers as keys for its share of the scores and then as values:
+// Split-KV latent attention on halves, in products of 8 × 8 blocks. The cache has elements of type T. Each
+// simdgroup has some columns: VALUES blocks of latent columns, then blocks of rotated columns. For each tile
+// of TILE rows it loads its columns once, one tile ahead, converts them to halves on the way through
+// threadgroup memory, and holds them in registers, first as keys for its share of the scores, then as values:
 //   S[TILE][heads] = Σ over simdgroups of rows · queries,  O[heads][columns] += P · rows
-// A query is the sum of TERMS halves. The weights P are e^(score - reference) in
-// halves, rounded as the cached values are; the reference follows the maximum only when
-// a weight would leave half's range, so that O is hardly ever rescaled. The dispatches before have
-// stored no more than the NEW newest rows, as a replay has that many; 0: not known.
+// A query is the sum of TERMS halves. The weights P are e^(score - reference) in halves. The reference
+// follows the maximum only when a weight would exceed the range of halves, so that O is rarely rescaled. A
+// replay has NEW rows, so earlier dispatches of the replay have stored at most the NEW newest cache rows; 0:
+// unknown.
 template <uint HEADS, uint LAT, uint PE, uint TILE, uint PIECE, uint SIMDGROUPS, uint TERMS, uint NEW, typename T>
 struct attend_matrix {
   typedef cache<T, LAT + PE> cache_t;
@@ -24,14 +23,14 @@ struct attend_matrix {
     KEYS = VALUES + (PE / 8u + SIMDGROUPS - 1u) / SIMDGROUPS,       // and of all columns
     TURNS = (HEADS * TILE + SIMDGROUPS * 32u - 1u) / (SIMDGROUPS * 32u), // of softmax, a lane per row and head
     QUERY_LOADS = (16u * KEYS + 31u) / 32u,                         // a lane's loads of 4 columns per 8 heads
-    EARLY = NEW > 0u && WIDTH % (2u * cache_t::WIDEST) == 0u,       // whether few rows are new, and no two share the 32 bytes that a cache keeps as one
-    SHARE_ROW = TILE + 4u,                                          // floats; the odd ends keep the rows
-    WEIGHT_ROW = TILE + 8u,                                         // halves; of a block in banks of their own
+    EARLY = NEW > 0u && WIDTH % (2u * cache_t::WIDEST) == 0u,       // old rows can be loaded early: no new row shares 32 bytes, which a cache keeps as one, with them
+    SHARE_ROW = TILE + 4u,                                          // floats
+    WEIGHT_ROW = TILE + 8u,                                         // halves; the rows of a block are in different banks
     STAGE_ROW = (KEYS | 1u) * 8u,                                   // halves
     STAGED = PIECE * STAGE_ROW / 2u,                                // floats of PIECE rows
     SHARES = STAGED > 8u * H * SHARE_ROW ? STAGED : 8u * H * SHARE_ROW, // floats of a simdgroup's shares, or of what it stages
-    ROOM = SHARES / 64u,                                            // blocks of results that these have room for
-    AT_ONCE = VALUES <= ROOM ? uint(VALUES) : VALUES % 4u == 0u && ROOM >= 4u ? 4u : VALUES % 2u == 0u && ROOM >= 2u ? 2u : 1u, // of which these pass through
+    ROOM = SHARES / 64u,                                            // blocks of results that fit this memory
+    AT_ONCE = VALUES <= ROOM ? uint(VALUES) : VALUES % 4u == 0u && ROOM >= 4u ? 4u : VALUES % 2u == 0u && ROOM >= 2u ? 2u : 1u, // blocks of results that pass through it at once
   };
 
   // The threadgroup's memory, one part behind the other.
@@ -51,7 +50,7 @@ struct attend_matrix {
     return m;
   }
 
-  // The first column of a simdgroup's block j, and whether there is such a block.
+  // The first column of a simdgroup's block j, and whether the block exists.
   static inline uint column(uint j, ushort sg) {
     return 8u * (j < VALUES ? sg * VALUES + j : LAT / 8u + sg * (KEYS - VALUES) + j - VALUES);
   }
@@ -59,8 +58,8 @@ struct attend_matrix {
     return j < VALUES ? LAT % (8u * SIMDGROUPS) == 0u || column(j, sg) < LAT : PE % (8u * SIMDGROUPS) == 0u || column(j, sg) < WIDTH;
   }
 
-  // One of the two runs of columns that a simdgroup has of each row, from its block FIRST on,
-  // on their way: whole loads of 16 bytes where the run has whole ones, or else of a block.
+  // One of the two ranges of columns of a simdgroup, from its block FIRST on, in registers. A load has 16 bytes
+  // if these divide the range, or else one block.
   template <uint FIRST, uint BLOCKS>
   struct stretch {
     enum : uint {
@@ -74,8 +73,8 @@ struct attend_matrix {
     static inline uint row(uint k, ushort lane) { return (32u * k + lane) / PER_ROW; }
     static inline uint first(uint k, ushort lane) { return FIRST + (32u * k + lane) % PER_ROW * (EACH / 8u); }
 
-    // Loads the n rows of a tile: the newest row of all, older ones, or both. After the
-    // last row come copies of it, which get no weight.
+    // Loads the n rows of a tile: rows before `newest` if OLDER, the others if NEWEST. The rest of the tile
+    // repeats the last row, and gets no weight.
     template <bool OLDER, bool NEWEST>
     static inline void load_run(thread stretch & u, rows_t tile, uint n, uint newest, ushort sg, ushort lane) {
       UNROLL for (uint k = 0; k < LOADS; ++k) {
@@ -121,9 +120,9 @@ struct attend_matrix {
     stretch<VALUES, KEYS - VALUES>::template load_run_scales<OLDER, NEWEST>(l.keys, tile, n, newest, sg, lane);
   }
 
-  // Turns what was loaded into blocks, PIECE rows at a time by way of the simdgroup's shares: all columns as
-  // keys, left operands, and latent ones as values, right ones. A piece after the n rows of the tile, which
-  // get no weight, is the first one again.
+  // Turns the loaded columns into blocks, PIECE rows at a time through the simdgroup's memory: all columns
+  // become keys (left operands), latent columns also values (right operands). Pieces beyond the n rows of the
+  // tile get no weight; they repeat the first piece.
   static inline void form_rows(thread const loads & l, uint n, memory m, thread simdgroup_half8x8 * keys, thread simdgroup_half8x8 * values, ushort sg, ushort lane) {
     threadgroup half * staged = (threadgroup half *)(m.shares + sg * SHARES);
     UNROLL for (uint p = 0; p < TILE; p += PIECE) {
@@ -142,9 +141,8 @@ struct attend_matrix {
     UNROLL for (uint i = 0; !LOAD_FOUR && i < R * VALUES; ++i) values[i] = keys[i / VALUES * KEYS + i % VALUES];
   }
 
-  // Loads the simdgroup's columns of the queries, 4 of a head's at once, to
-  // v[head block][load]. Lanes and heads that are too many load what others do: no
-  // load waits for a branch.
+  // Loads the simdgroup's columns of the queries, 4 columns of a head at a time, to v[head block][load].
+  // Superfluous lanes and heads repeat the loads of others, so that no load waits for a branch.
   template <typename Q>
   static inline void load_queries(Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, thread float * v, ushort sg, ushort lane) {
     UNROLL for (uint k = 0; k < H * QUERY_LOADS; ++k) {
@@ -156,8 +154,7 @@ struct attend_matrix {
     }
   }
 
-  // Turns what load_queries loaded into transposed blocks, 8 heads at a time by way of the
-  // simdgroup's shares.
+  // Turns the loaded queries into transposed blocks, 8 heads at a time through the simdgroup's memory.
   static inline void form_queries(thread float * v, memory m, thread simdgroup_half8x8 * q, ushort sg, ushort lane) {
     threadgroup half * staged = (threadgroup half *)(m.shares + sg * SHARES);
     UNROLL for (uint h = 0; h < H; ++h) {
@@ -179,7 +176,7 @@ struct attend_matrix {
     }
   }
 
-  // What the simdgroup's columns add to the scores, to shares[sg][head][row].
+  // Computes shares[sg][head][row]: the part of the scores that comes from the simdgroup's columns.
   static inline void share_scores(thread const simdgroup_half8x8 * keys, thread const simdgroup_half8x8 * q, memory m, ushort sg) {
     simdgroup_float8x8 s[R * H];
     UNROLL for (uint i = 0; i < R * H; ++i) s[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
@@ -199,12 +196,12 @@ struct attend_matrix {
     return v;
   }
 
-  // The head of a lane in turn k of softmax, maybe one that does not exist.
+  // The head of a lane in turn k of softmax. It may be beyond the last head.
   static inline uint own_head(uint k, ushort sg, ushort lane) { return ((k * SIMDGROUPS + sg) * 32u + lane) / TILE; }
 
-  // Turns the scores of the simdgroup's own heads for the tile's rows into weights. What is seen of the
-  // rows is a matter of the turn. A lane's sum is over its own rows. All turns go through each step
-  // together: none waits for another.
+  // Turns the scores of the simdgroup's own heads for the tile's rows into weights. `seen` says for each turn
+  // which rows count. A lane's sum is over its own rows. Each step is done for all turns before the next step,
+  // so that turns do not wait for each other.
   template <typename S>
   static inline void softmax(memory m, thread const S & seen, bool first, thread float * reference, thread float * sum, ushort sg, ushort lane) {
     const uint t = lane % TILE;
@@ -241,7 +238,7 @@ struct attend_matrix {
     }
   }
 
-  // Adds up the sums of a head's lanes. Behind a barrier all simdgroups divide by them.
+  // Adds up the sums of a head's lanes, and stores their inverses. After a barrier all simdgroups multiply by these.
   static inline void add_sums(memory m, thread float * sum, ushort sg, ushort lane) {
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint h = own_head(k, sg, lane);
@@ -285,7 +282,7 @@ struct attend_matrix {
     }
   }
 
-  // Nothing is summed up yet; heads that the last block of them lacks never get a weight.
+  // Sets sums to zero, and the weights of heads beyond the last one in its block.
   static inline void begin(memory m, thread simdgroup_float8x8 * o, thread float * reference, thread float * sum, ushort sg, ushort lane) {
     UNROLL for (uint i = 0; i < VALUES * H; ++i) o[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     UNROLL for (uint k = 0; k < TURNS; ++k) {
@@ -296,9 +293,9 @@ struct attend_matrix {
     for (uint i = HEADS * 8u + sg * 32u + lane; i < 64u * H; i += SIMDGROUPS * 32u) m.shrink[i] = 0.0f;
   }
 
-  // Attends to rows [from, to): to the n of the first tile, whose blocks there are already, and from tile
-  // on to those after them. Page following comes next. ALL: nothing is attended to after them, so the
-  // last tile's barrier serves the sums too.
+  // Attends to rows [from, to). The n rows of the first tile are already in keys and values; `tile` points to
+  // them in the cache. `following` is the page after theirs. ALL: these are all rows, so the barrier of the
+  // last tile is used for the sums, too.
   template <bool ALL, typename S>
   static inline void walk(S seen, device const uchar * cache, device const uint * pages, rows_t tile, uint following, uint from, uint n, uint to, uint nkv,
                           thread loads & next, thread simdgroup_half8x8 * keys, thread simdgroup_half8x8 * values, thread const simdgroup_half8x8 * q, memory m,
@@ -324,20 +321,19 @@ struct attend_matrix {
       if (ALL && !more) add_sums(m, sum, sg, lane);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       add_values(values, m, o, lane);
-      if (more) form_rows(next, uint(TILE), m, keys, values, sg, lane); // all of it, as a branch would cost every tile
+      if (more) form_rows(next, uint(TILE), m, keys, values, sg, lane); // always a whole tile, because a branch would slow down every tile
       at = behind;
     }
   }
 
-  // How many of the rows from from on have been there since the last replay.
+  // The number of rows, from `from` on, that earlier replays have stored.
   static inline uint older(uint from, uint nkv) {
     if (NEW <= 1u) return nkv - 1u - from;
     return nkv > from + NEW ? nkv - from - NEW : 0u;
   }
 
-  // Attends over rows [from, to), of which there are some. All but the newest have been there
-  // since the last replay, so they need not wait for earlier dispatches; nor do the queries,
-  // which come last, wait for the rows' way into blocks.
+  // Attends to rows [from, to), a non-empty range. All but the newest rows were stored by earlier replays, so
+  // their loads start before GRID_WAIT. The loads of queries start before rows are turned into blocks.
   template <typename Q, typename A>
   static inline void attend(device const uchar * cache, device const uint * pages, uint from, uint to, uint nkv, Q q_abs, uint abs_stride, Q q_pe, uint pe_stride, float scale,
                          device A * out, device float * ml, threadgroup float * scratch, ushort sg, ushort lane) {
@@ -348,8 +344,8 @@ struct attend_matrix {
     begin(m, o, reference, sum, sg, lane);
     loads next = {};
     float left[H * QUERY_LOADS * 4u];
-    // A page has whole tiles, so a tile lies in one page. The next page is looked up while
-    // this one is gone through: no tile waits for it.
+    // A page has whole tiles, so a tile lies in one page. The number of the next page is loaded one page ahead,
+    // so that no tile waits for it.
     const uint last = (to - 1u) / PAGE_ROWS;
     rows_t tile = cache_t::at(cache, pages[from / PAGE_ROWS], from % PAGE_ROWS);
     uint following = pages[min(from / PAGE_ROWS + 1u, last)];
@@ -365,7 +361,7 @@ struct attend_matrix {
       load_rows<!EARLY, true>(tile, n, there, next, sg, lane);
       load_scales<!EARLY, true>(tile, n, there, next, sg, lane);
     }
-    if (from + n == to) LAUNCH_DEPENDENTS; // no rows are left to load, whose way their weights would be in
+    if (from + n == to) LAUNCH_DEPENDENTS; // no rows are left to load that weights could delay
     form_rows(next, n, m, keys, values, sg, lane);
     form_queries(left, m, q, sg, lane);
     walk<true>(for_all{n, scale}, cache, pages, tile, following, from, n, to, nkv, next, keys, values, q, m, o, reference, sum, sg, lane);

@@ -1,12 +1,12 @@
-// Attention of the rows of a prompt over expanded heads where a product of floats costs no more than one of
-// halves: softmax(Q K^T) V of one head. Fused, no score leaves the chip, and o_proj takes the results as they are. Prompts
-// use it, whose sequences have enough rows to expand heads.
+// Attention of the rows of a prompt over expanded heads, softmax(Q K^T) V of one head, on devices where a
+// product of floats takes no longer than one of halves. It is fused, so that scores never leave the chip.
 
-// A threadgroup has one head of some rows. SLICES simdgroups share M blocks of 8 queries, and go over the cache in tiles.
-// Of a tile each simdgroup makes some of the scores. Their weights pass through threadgroup memory, and each
-// simdgroup multiplies all of them by columns of the values that are its own. So few matrices of results stay in registers,
-// no block of keys or values is loaded twice, and none of them needs threadgroup memory. The softmax is that of attend_matrix: weights
-// are e^(score - reference), and the reference follows the maximum only when a weight would leave half's range.
+// A threadgroup has one head and some rows. SLICES simdgroups share M blocks of 8 queries, and loop over the
+// cache in tiles. Each simdgroup computes some scores of a tile. The weights pass through threadgroup memory,
+// and each simdgroup multiplies all weights by its own columns of the values. So a simdgroup has few matrices
+// of results, no block of keys or values is loaded twice, and these need no threadgroup memory. The softmax
+// is that of attend_matrix: weights are e^(score - reference), and the reference follows the maximum only
+// when a weight would exceed the range of halves.
 template <uint WIDTH, uint NOPE, uint PE, uint V, uint M, uint SLICES, uint SIMDGROUPS, uint TILE, typename A>
 struct attend_parts {
   typedef typename operand<A>::matrix matrix_t;
@@ -14,7 +14,7 @@ struct attend_parts {
     N = TILE / 8u,      // blocks of a tile's cache rows
     VALUES = V / 8u,
     OWN = (VALUES + SLICES - 1u) / SLICES, // blocks of a simdgroup's result columns
-    // Scores of a simdgroup: as many blocks of queries as of cache rows, or nearly so, are the fewest loads.
+    // Scores of a simdgroup: QUERIES × KEYS blocks. They need the fewest loads if both numbers are about equal.
     PAIRS = SLICES % 2u == 0u && M % 2u == 0u && N / SLICES < M ? 2u : 1u,
     QUERIES = M / PAIRS,
     KEYS = N / SLICES * PAIRS,
@@ -30,10 +30,10 @@ struct attend_parts {
     SHARED = ROWS * SCORE_ROW > SLICES * 8u * STORED_ROW ? ROWS * SCORE_ROW : SLICES * 8u * STORED_ROW,
   };
 
-  // What simdgroups that share queries have in threadgroup memory.
+  // The threadgroup memory of the simdgroups that share queries.
   struct memory {
-    threadgroup float * scores;  // [ROWS][SCORE_ROW]; weights are in the same place, and results in the end
-    threadgroup float * factors; // [M][8][8]: by what results shrink, on diagonals
+    threadgroup float * scores;  // [ROWS][SCORE_ROW]; weights overwrite them, and results at the end
+    threadgroup float * factors; // [M][8][8]: factors on earlier results, on diagonals
     threadgroup float * shrinks; // [SLICES]: whether those of a simdgroup's queries do
   };
   static inline memory in(threadgroup float * scratch, uint team) {
@@ -44,11 +44,13 @@ struct attend_parts {
     return m;
   }
 
-  // Which row query i of the simdgroups' is: blocks are whole, so the last ones may have rows of those before, whose results go nowhere.
+  // The row of query i. Blocks are full, so the last block may repeat rows of the one before; their results are
+  // not stored.
   static inline uint row_of(uint first, uint i) { return min(first + i / 8u * 8u, WIDTH - 8u) + i % 8u; }
   static inline bool own_row(uint first, uint i) { return row_of(first, i) >= first + i / 8u * 8u; }
 
-  // s[QUERIES][KEYS] += queries times keys, of COLUMNS columns: rows are q_stride and COLUMNS apart.
+  // s[QUERIES][KEYS] += queries times keys, over COLUMNS columns; rows of queries are q_stride apart, rows of
+  // keys COLUMNS.
   template <uint COLUMNS>
   static inline void add_scores(thread simdgroup_float8x8 * s, device const A * q, uint q_stride, uint first, device const A * keys) {
     uint at[QUERIES];
@@ -64,10 +66,11 @@ struct attend_parts {
     }
   }
 
-  // What a thread's query sees of the cache rows, what its scores are multiplied by, and the state of its softmax.
+  // For a thread's query: how many cache rows it attends to, the factor on its scores, and the state of its softmax.
   struct running { uint behind; float scale, reference, sum; };
 
-  // Turns a tile's scores, from cache row at on, into weights: own is the thread among those that share queries.
+  // Turns the scores of a tile, which begins at cache row `at`, into weights. `own` is the thread's number
+  // among those that share queries.
   static inline void softmax(thread running & t, memory m, uint at, uint slice, uint own, ushort lane) {
     const uint row = min(own, SOFTMAX - 1u) / LANES, first = own % LANES * EACH;
     const bool live = SOFTMAX == SLICES * 32u || own < SOFTMAX;
@@ -102,7 +105,7 @@ struct attend_parts {
     for (uint i = nth; i < 8u; i += LANES) m.factors[8u * row + i] = i == row % 8u ? factor : 0.0f;
   }
 
-  // o[M][OWN] += the tile's weights times the simdgroup's columns of its values, after o shrinks.
+  // o[M][OWN] += the tile's weights times the simdgroup's columns of its values, after rescaling o.
   static inline void multiply_values(thread simdgroup_float8x8 * o, memory m, device const A * values, uint slice) {
     float shrinks = 0.0f;
     UNROLL for (uint i = 0; i < SLICES; ++i) shrinks += m.shrinks[i];
@@ -121,7 +124,8 @@ struct attend_parts {
     }
   }
 
-  // Attends to what the rows of a run attend to. Rows of a page after the last one are copies of it, see expand_heads.
+  // Attends to the cache rows of a run of rows with one block table. Pages are full, because expand_heads
+  // repeats the last row.
   static inline void follow(head_cache<A> c, head_rows<A> r, alike run, uint row, thread simdgroup_float8x8 * o, thread running & t, memory m, uint slice, ushort lane) {
     const uint queries = slice % PAIRS * QUERIES * 8u, keys = slice / PAIRS * KEYS * 8u;
     device const uint * pages = c.all_tables + run.table * c.max_pages;
@@ -132,20 +136,20 @@ struct attend_parts {
       UNROLL for (uint i = 0; i < QUERIES * KEYS; ++i) s[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
       add_scores<NOPE>(s, r.q_nope, r.nope_stride, row + queries, page + c.keys + (in_page + keys) * NOPE);
       add_scores<PE>(s, r.q_pe, r.pe_stride, row + queries, page + c.rotated + (in_page + keys) * PE);
-      threadgroup_barrier(mem_flags::mem_threadgroup); // nobody needs the weights before, which are where scores come
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the weights before, which scores overwrite
       UNROLL for (uint i = 0; i < QUERIES * KEYS; ++i) simdgroup_store(s[i], m.scores + (queries + i / KEYS * 8u) * SCORE_ROW + keys + i % KEYS * 8u, SCORE_ROW);
       threadgroup_barrier(mem_flags::mem_threadgroup);
       softmax(t, m, at, slice, slice * 32u + lane, lane);
-      threadgroup_barrier(mem_flags::mem_threadgroup); // weights are there
+      threadgroup_barrier(mem_flags::mem_threadgroup); // weights are complete
       multiply_values(o, m, page + c.values + slice * (OWN * 8u * PAGE_ROWS) + in_page, slice);
     }
   }
 
-  // Divides the results, and stores those of live rows.
+  // Divides the results, and stores those of used rows.
   static inline void finish(head_rows<A> r, uint row, thread simdgroup_float8x8 * o, thread running & t, memory m, uint slice, ushort lane) {
     const uint own = slice * 32u + lane;
     UNROLL for (ushort d = 1; d < LANES; d *= 2) t.sum += simd_shuffle_xor(t.sum, d);
-    threadgroup_barrier(mem_flags::mem_threadgroup); // nothing in memory is needed any more
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all threads have read threadgroup memory
     if (own < SOFTMAX) diagonal(m, own / LANES, own % LANES, t.sum > 0.0f ? 1.0f / t.sum : 0.0f);
     threadgroup_barrier(mem_flags::mem_threadgroup);
     threadgroup float * block = m.scores + slice * (8u * STORED_ROW);

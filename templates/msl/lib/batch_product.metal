@@ -1,6 +1,6 @@
-// Products of a batch: a simdgroup takes every SLICES-th step, for which it has a tile of inputs of its own; with
-// COPIES several, MOST at most, of the steps that follow, whose inputs are on their way. So simdgroups do not wait
-// for each other.
+// Products of a batch. A simdgroup takes every SLICES-th step, with tiles of inputs of its own, so that
+// simdgroups do not wait for each other. With COPIES it has up to MOST tiles, for the next steps, whose
+// inputs are in flight.
 template <uint COLS, uint TOKENS, uint SLICES, uint MOST, bool COPIES, typename W, typename U, typename INPUTS>
 struct batch_product {
   typedef sent_eight<typename INPUTS::element> eight_t;
@@ -9,20 +9,20 @@ struct batch_product {
   enum : uint { N = TOKENS / 8u, EIGHTS = TOKENS / 2u, STEPS = (COLS + STEP - 1u) / STEP, TILE = TOKENS * INPUT_ROW };
   enum : uint { OWN_STEPS = (STEPS + SLICES - 1u) / SLICES, SOON = OWN_STEPS < 2u ? 2u : OWN_STEPS < MOST ? OWN_STEPS : MOST };
   enum : uint { TILES = !COPIES || FLOATS ? 1 : TOKENS > 8u ? 2 : SOON };
-  // Each step loads the inputs of a later one, with weights that were loaded before them, or after
-  // those. When it begins, this number of these groups of copies may still be in flight.
+  // Each step starts a group of copies: the inputs of a later step, with weights. When a step begins, LATER
+  // groups may still be in flight.
   enum : uint { WEIGHTS_LATER = W::LATER < U::LATER ? W::LATER : U::LATER, TILES_LATER = TILES - 1u };
   enum : uint { LATER = SINGLE && TILES > 1u ? 1u : WEIGHTS_LATER < TILES_LATER ? WEIGHTS_LATER : TILES_LATER };
 
-  // A lane's share of the inputs: the same eight columns of every other row.
+  // A lane's share of the inputs: the same eight columns of every second row.
   struct shares {
     INPUTS x;
-    uint rows[EIGHTS]; // where the rows begin, in elements
+    uint rows[EIGHTS]; // offsets of the rows, in elements
     eight_t e[TILES * EIGHTS];
   };
   static inline threadgroup half * place_of(threadgroup half * tile, uint k, ushort lane) { return tile + (2u * k + lane / 16u) * INPUT_ROW + column_place(lane % 16u * 8u); }
 
-  // Of count inputs, the first of the tile: no others are loaded.
+  // Loads the first count inputs of the tile only.
   static inline void send_inputs(thread shares & s, threadgroup half * tiles, uint nth, uint step, uint count, ushort lane) {
     if (step < STEPS) {
       const uint c = step * STEP + lane % 16u * 8u, n = columns_from<COLS>(c);
@@ -31,7 +31,7 @@ struct batch_product {
     }
     COPIES_GROUP;
   }
-  // Makes all tiles zeros: what no input comes to is multiplied, too.
+  // Sets all tiles to zero, because rows without an input are multiplied, too.
   static inline void clear_tiles(thread shares & s, threadgroup half * tiles, ushort lane) {
     UNROLL for (uint i = 0; i < TILES * EIGHTS; ++i) eight_t::template send<true>(s.e[i], place_of(tiles + i / EIGHTS * TILE, i % EIGHTS, lane), s.x.base, 0u);
     COPIES_LAND;
@@ -47,28 +47,28 @@ struct batch_product {
     UNROLL for (uint i = 0; i < TILES; ++i) send_inputs(s, tiles, i, slice + i * SLICES, TOKENS, lane);
   }
 
-  // The tile whose inputs were loaded last when those of the tile nth are multiplied. Weights pass through it, as
-  // its inputs have not arrived, unless lanes know their elements.
+  // The memory in which weights are staged while tile nth is multiplied. With COPIES it is the tile whose
+  // inputs are loaded next.
   static inline threadgroup half * staging_of(threadgroup half * tiles, uint nth, threadgroup half * staged) {
     return COPIES ? tiles + (FLOATS ? 1u : nth == 0u ? TILES - 1u : nth - 1u) * TILE : staged;
   }
 
-  // Multiplies by the inputs of a step, in the tile nth. NEXT loads the weights that come into the place of the
-  // step's, and for the inputs.
+  // Multiplies by the inputs of a step, in tile nth. NEXT starts the loads of the weights and inputs that take
+  // the place of the step's.
   template <typename NEXT>
   static inline void multiply_tile(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, uint nth, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, thread NEXT & next, ushort lane) {
     threadgroup half * tile = tiles + nth * TILE;
     land_inputs<0>(s, tiles, nth, lane);
     COPIES_LAND_BUT(LATER);
     simdgroup_barrier(mem_flags::mem_threadgroup);
-    const bool any = STEPS % SLICES == 0u || step < STEPS; // or other simdgroups have a step more
+    const bool any = STEPS % SLICES == 0u || step < STEPS; // false if only other simdgroups still have a step
     if (any) {
       W::take(w, step, lane);
       U::take(up, step, lane);
     }
     simdgroup_barrier(mem_flags::mem_threadgroup); // all lanes have taken
     NEXT::send_weights(next, w, up, lane);
-    if (SINGLE) COPIES_GROUP; // they are taken next, before the inputs that are loaded after them
+    if (SINGLE) COPIES_GROUP; // they are taken before the inputs that are loaded later
     W::fetch_late(w, step, lane);
     U::fetch_late(up, step, lane);
     if (any && !FLOATS) {
@@ -86,7 +86,7 @@ struct batch_product {
     NEXT::send_next(next, s, tiles, nth, lane);
   }
 
-  // The steps of the same rows.
+  // NEXT for later steps of the same rows.
   struct same_rows {
     uint step;
     static inline void send_weights(thread same_rows & n, thread W & w, thread U & up, ushort lane) {
@@ -99,7 +99,7 @@ struct batch_product {
   static inline void multiply_steps(thread W & w, thread U & up, thread shares & s, threadgroup half * tiles, threadgroup half * staged, thread simdgroup_float8x8 * d, uint slice, uint, ushort lane) {
     uint turn = 0u;
     for (uint step = slice; step < STEPS; step += SLICES) {
-      const uint nth = TILES > 1u ? turn : 0u; // a constant where inputs come in registers, which have no index
+      const uint nth = TILES > 1u ? turn : 0u; // a constant if inputs are in registers, which cannot be indexed
       same_rows next = {step};
       multiply_tile(w, up, s, tiles, nth, staging_of(tiles, nth, staged), d, step, next, lane);
       turn = nth + 1u == TILES ? 0u : nth + 1u;

@@ -1,6 +1,6 @@
-// d[m ds] += Σ a[m ar + k ac] b[k bs] over k < K, for all m < M: the step of products of
-// larger matrices. A platform whose matrix units take 2 × 2 blocks, and whose lanes know
-// which elements are theirs, has its own of both functions.
+// d[m ds] += Σ a[m ar + k ac] b[k bs] over k < K, for all m < M: the inner step of products of larger
+// matrices. A platform whose matrix units take 2 × 2 blocks, and which specifies the elements of a lane,
+// defines its own versions of these functions.
 #ifndef MULTIPLY_BLOCKS
 #define MULTIPLY_BLOCKS
 template <uint M, uint K>
@@ -11,7 +11,7 @@ static inline void multiply_blocks(thread simdgroup_float8x8 * d, uint ds, threa
   }
 }
 
-// Multiplies the rows of N blocks by the diagonal of a block in memory, whose other elements are 0.
+// Multiplies the rows of N blocks by the diagonal of a block in memory. The other elements of that block must be 0.
 template <uint N>
 static inline void scale_rows(thread simdgroup_float8x8 * d, threadgroup const float * factors) {
   simdgroup_float8x8 diagonal;
@@ -19,8 +19,8 @@ static inline void scale_rows(thread simdgroup_float8x8 * d, threadgroup const f
   UNROLL for (uint n = 0; n < N; ++n) simdgroup_multiply(d[n], diagonal, d[n]);
 }
 
-// Stores the first of N blocks side by side, and of these a number of rows times a factor each, to rows of n
-// elements, by way of memory that has room for N blocks.
+// Stores the first `blocks` of N neighbouring blocks, `height` rows of them, each row times its factor. Rows
+// of `out` are n elements apart. The blocks pass through `staged`, which has memory for N blocks.
 template <uint N, typename A>
 static inline void store_scaled(thread const simdgroup_float8x8 * d, uint blocks, uint height, threadgroup const float * factors,
                                 threadgroup float * staged, device A * out, uint n, ushort lane) {
@@ -37,8 +37,8 @@ static inline void store_scaled(thread const simdgroup_float8x8 * d, uint blocks
 }
 #endif
 
-// Two blocks and two below them, of rows of n halves. TURNED: as right operands, which may be other blocks than
-// left ones: LOAD_FOUR.
+// Loads 2 × 2 blocks from rows of n halves. TURNED: as right operands, which some platforms lay out
+// differently from left ones; these define LOAD_FOUR as true.
 #ifndef LOAD_FOUR
 #define LOAD_FOUR false
 template <bool TURNED>
@@ -47,7 +47,7 @@ static inline void load_four(thread simdgroup_half8x8 * m, threadgroup const hal
 }
 #endif
 
-// ROWS × COLUMNS blocks.
+// Loads ROWS × COLUMNS blocks.
 template <bool TURNED, uint ROWS, uint COLUMNS>
 static inline void load_blocks(thread simdgroup_half8x8 * m, threadgroup const half * p, uint n, ushort lane) {
   UNROLL for (uint b = 0; b < ROWS * COLUMNS; ++b) {
@@ -62,7 +62,7 @@ static inline void load_blocks(thread simdgroup_half8x8 * m, threadgroup const h
   }
 }
 
-// d[M][N] += a[M][K] b[K][N], all of them blocks in rows of dn, ak and bn.
+// d[M][N] += a[M][K] b[K][N] in blocks; rows of blocks have dn, ak and bn blocks.
 template <uint M, uint N, uint K>
 static inline void multiply_matrix(thread simdgroup_float8x8 * d, uint dn, thread const simdgroup_half8x8 * a, uint ak,
                                    thread const simdgroup_half8x8 * b, uint bn) {

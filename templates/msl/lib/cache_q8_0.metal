@@ -1,5 +1,6 @@
-// Blocks of q8_0, W a multiple of 32, their fields set apart: a page has the signed bytes of all its
-// rows, and after them a half for every 32 of them. So rows of bytes begin at multiples of 32 bytes.
+// Blocks of q8_0 with their fields in separate arrays: a page has the signed bytes of all its rows, followed
+// by a half as scale for every 32 bytes. So each row's bytes begin at a multiple of 32 bytes. W is a multiple
+// of 32.
 template <uint W>
 struct cache<q8_0, W> {
   enum : uint { WIDEST = 16, NEIGHBOURS = (511u + W) / W, PAGE_QUANTS = PAGE_ROWS * W, PAGE_BYTES = PAGE_QUANTS / 32u * 34u };

@@ -1,5 +1,5 @@
-// A split's results on their way, four side by side or one. They become floats where they are added, so
-// that a thread begins to load those of many splits before it waits for the first.
+// Results of a split in registers: WIDE columns, four or one. They are converted to floats only when they are
+// added, so that a thread can load those of many splits before it waits for the first.
 template <typename X, uint WIDE> struct parts_of { typedef float words; };
 template <> struct parts_of<in_floats, 4> { typedef float4 words; };
 template <> struct parts_of<in_halves, 4> { typedef uint2 words; };
@@ -13,10 +13,9 @@ static inline float part_at(float w, uint) { return w; }
 static inline float part_at(float4 w, uint e) { return w[e]; }
 static inline float part_at(uint2 w, uint e) { return e % 2u == 0u ? low_half(w[e / 2u]) : high_half(w[e / 2u]); }
 
-// Merges the attention splits of one head, the exact flash-decode combine:
-// m = max m_s, o = Σ e^(m_s-m) l_s o_s / Σ e^(m_s-m) l_s over the splits in use. Teams of
-// threads, one for all columns, add up every TEAMS-th split. Split s of per rows each is
-// in use if s per < nkv: no division.
+// Merges the attention splits of one head, the exact flash-decode combine: m = max m_s, o = Σ e^(m_s-m) l_s
+// o_s / Σ e^(m_s-m) l_s over the splits in use. A team of threads has all columns, and adds every TEAMS-th
+// split. A split has `per` cache rows, so split s is in use if s per < nkv.
 template <uint COUNT, uint HEADS, uint DIM, uint THREADS, uint TEAMS, typename X>
 struct combine_splits {
   enum : uint {
@@ -25,17 +24,17 @@ struct combine_splits {
     TEAM = TEAMS > 1u || DIM / WIDE < THREADS ? DIM / WIDE : THREADS, // threads
     LOADS = (DIM / WIDE + TEAM - 1u) / TEAM,              // of a thread, per split
     OWN = (COUNT + TEAMS - 1u) / TEAMS,                   // splits of a team
-    ROOM = LOADS < 8u ? 20u / LOADS : 2u,                 // whose loads a thread has registers for
+    ROOM = LOADS < 8u ? 20u / LOADS : 2u,                 // splits whose loads fit the registers of a thread
     ROUNDS = (OWN + ROOM - 1u) / ROOM,
-    AT_ONCE = (OWN + ROUNDS - 1u) / ROUNDS < ROOM / 4u * 4u ? ((OWN + ROUNDS - 1u) / ROUNDS + 3u) / 4u * 4u : uint(ROOM), // whose loads wait for nothing but each other
-    GROUP = AT_ONCE % 4u == 0u ? 4u : 1u,                 // splits that are left out at once after the last in use
+    AT_ONCE = (OWN + ROUNDS - 1u) / ROUNDS < ROOM / 4u * 4u ? ((OWN + ROUNDS - 1u) / ROUNDS + 3u) / 4u * 4u : uint(ROOM), // splits whose loads are in flight at once
+    GROUP = AT_ONCE % 4u == 0u ? 4u : 1u,                 // splits that are skipped at once if they are not in use
     FLOATS = LOADS * WIDE,                                // of a thread, per split
-    WHOLE = 32u % (GROUP * TEAMS) == 0u,                  // a group in use has factors, maybe 0, for all its splits
+    WHOLE = 32u % (GROUP * TEAMS) == 0u,                  // if a split of a group is in use, all have factors, maybe 0
   };
   typedef typename parts_of<X, WIDE>::words words_t;
 
-  // Loads the thread's columns of splits first, first + TEAMS, …, group by group; of a
-  // group in use 0 for those that are not.
+  // Loads the thread's columns of splits first, first + TEAMS, …, group by group. In a group with splits in
+  // use, the others get 0.
   static inline void load_parts(X out, uint head, uint first, uint per, uint nkv, thread words_t * v, uint tid) {
     UNROLL for (uint g = 0; g < AT_ONCE; g += GROUP) {
       if ((first + g * TEAMS) * per < nkv) {
@@ -51,7 +50,7 @@ struct combine_splits {
     }
   }
 
-  // o += factors times what load_parts has loaded.
+  // o += factors times the loaded columns.
   static inline void add_parts(threadgroup const float * factors, uint first, uint per, uint nkv, thread const words_t * v, thread float * o) {
     UNROLL for (uint g = 0; g < AT_ONCE; g += GROUP) {
       if ((first + g * TEAMS) * per < nkv) {
@@ -64,7 +63,7 @@ struct combine_splits {
     }
   }
 
-  // Loads (m, l) of all splits, a lane's of splits lane, lane + 32, …
+  // Loads (m, l) of all splits; a lane has splits lane, lane + 32, …
   static inline void load_ml(device const float * ml, uint head, uint per, uint nkv, thread float * m, thread float * l, ushort lane) {
     UNROLL for (uint k = 0; k < TURNS; ++k) {
       const uint s = 32u * k + lane;
@@ -78,8 +77,8 @@ struct combine_splits {
     }
   }
 
-  // Puts e^(m_s-m) l_s / Σ e^(m_s-m) l_s of the first 32 N splits, after which none is in use,
-  // into factors. Each simdgroup works out m and the sum for itself, and writes its share.
+  // Writes factors e^(m_s-m) l_s / Σ e^(m_s-m) l_s of the first 32 N splits; no later split is in use. Each
+  // simdgroup computes m and the sum itself, and writes its share of the factors.
   template <uint N>
   static inline void weigh(thread float * m, thread const float * l, threadgroup float * factors, ushort sg, ushort lane) {
     float highest = -1e30f;
@@ -106,7 +105,7 @@ struct combine_splits {
     words_t v[AT_ONCE * LOADS];
     load_ml(ml, head, per, nkv, m, l, lane);
     load_parts(out, head, team, per, rows, v, tid);
-    LAUNCH_DEPENDENTS; // whose weights are more than what is left to load here
+    LAUNCH_DEPENDENTS; // few loads are left here; the next dispatch may load its weights
     if (TURNS > 1u && 32u * per < nkv) {
       weigh<TURNS>(m, l, factors, sg, lane);
     } else {

@@ -1,18 +1,20 @@
-// What the delta rule takes of a chunk of rows of a head, all but the state. The names are those of plan.DeltaChunks.
+// The part of the delta rule in chunks that does not depend on the state. The names are those of
+// plan.DeltaChunks, which has the formulas.
 //
-// Each simdgroup has some rows r, and makes what they are to all rows t from r on. Lanes have channels, so a decay
-// between two rows is a product of numbers up to 1. Then a thread has a channel of all rows, one after the other.
+// First each simdgroup has some rows r, and computes the products of r with all rows t from r on. Lanes have
+// channels, and the decay between two rows is computed as a product of numbers that are at most 1. Then each
+// thread has a channel, and solves for all rows, one after the other.
 template <uint DIM, uint ROWS>
 struct delta_chunk {
   enum : uint {
     SIMDGROUPS = DIM / 8u,   // four threads for each channel
     OWN = DIM / 32u,         // channels of a lane
-    // Where threadgroup memory has what: vectors of all rows, A, M, and β.
+    // The layout of threadgroup memory: vectors of all rows, A, M, and β.
     QUERIES_AT = 0u, KEYS_AT = ROWS * DIM, KEPT_AT = 2u * ROWS * DIM, PAIRS_AT = 3u * ROWS * DIM, SEEN_AT = PAIRS_AT + ROWS * ROWS,
     BETAS_AT = SEEN_AT + ROWS * ROWS, FLOATS = BETAS_AT + ROWS
   };
 
-  // Hands a channel of queries, keys or of what the state keeps over. Rows after the end change nothing.
+  // Stores a channel of queries, keys or decays. Rows beyond the end get values that change nothing.
   static inline void put(thread float * x, uint of, uint n, uint c, threadgroup float * m) {
     UNROLL for (uint r = 0; r < ROWS; ++r) x[r] = r < n ? x[r] : of == 3u ? 1.0f : 0.0f;
     if (of == 2u) return;
@@ -20,7 +22,7 @@ struct delta_chunk {
     UNROLL for (uint r = 0; r < ROWS; ++r) to[r * DIM] = x[r];
   }
 
-  // A and M of all rows t from r on.
+  // Computes A and M for all pairs of rows t >= r.
   static inline void make_pairs(float scale, threadgroup float * m, ushort sg, ushort lane) {
     UNROLL for (uint first = 0; first < ROWS; first += SIMDGROUPS) {
       const uint r = first + sg;
@@ -42,10 +44,11 @@ struct delta_chunk {
     }
   }
 
-  // A number of two vectors of each row: Known and Seen of a thread with keys x, Value and Own of one with values.
+  // One channel of two vectors of a row: Known and Seen for a thread with keys, Value and Own for one with values.
   struct both { float known, seen; };
 
-  // Row t of them. x has Known or Value of the rows before, and this one's key or value. decay is Kept of the row.
+  // Solves for row t. x has Known or Value of the rows before, and the key or value of row t. decay is Kept of
+  // the row.
   static inline both solve(thread float * x, uint t, bool keys, float decay, float scale, uint c, threadgroup const float * m) {
     threadgroup const float * a = m + PAIRS_AT + t * ROWS;
     threadgroup const float * b = m + SEEN_AT + t * ROWS;
@@ -61,10 +64,11 @@ struct delta_chunk {
     return both{known, keys ? fma(scale * m[QUERIES_AT + t * DIM + c], decay, -own) : own};
   }
 
-  // Stores a thread's channel of the chunk's n rows: of keys and values two vectors, of the others one.
+  // Solves and stores a thread's channel for the chunk's n rows: two vectors for keys and for values, one for
+  // queries and decays.
   static inline void store(thread float * x, row_stores known, row_stores other, uint of, uint at, uint n, float scale, uint c, threadgroup const float * m) {
     float decay = 1.0f;
-    if (of == 0u) { // Key, from the last row on
+    if (of == 0u) { // Key, from the last row to the first
       UNROLL for (uint i = ROWS; i > 0u; --i) {
         const uint t = i - 1u;
         if (t < n) row_stores::put(other, at + t, c, m[KEYS_AT + t * DIM + c] * decay);

@@ -1,26 +1,26 @@
 // The delta rule of some columns of a head, for the rows of one session in their order.
 //
-// As in delta_head.metal eight lanes share a column, of which each has 4 neighbouring keys out of 32. Vectors of up to ROWS
-// rows come to threadgroup memory. While the state moves on by them, the next ones are on their way to registers. What a
-// row takes of the state last is what the next row waits for: sums over lanes. So the keys and the decay of the next row
-// are loaded while they are made.
+// As in delta_head.metal, eight lanes share a column, and each has 4 neighbouring keys out of 32. The vectors
+// of up to ROWS rows are copied to threadgroup memory. While the state is updated by them, the next vectors
+// are loaded into registers. The next row has to wait for the last step of a row, sums over lanes. So its key
+// and decay are loaded during these sums.
 template <uint DIM, uint COLUMNS, uint ROWS, uint SIMDGROUPS>
 struct delta_columns {
   enum : uint {
     THREADS = 32u * SIMDGROUPS,
     KEYS = DIM / 8u,                                        // of a lane
-    FOURS = KEYS / 4u,                                      // of them
-    SPAN = THREADS / 8u,                                    // columns that all lanes have at a time
+    FOURS = KEYS / 4u,                                      // fours of keys of a lane
+    SPAN = THREADS / 8u,                                    // columns of all lanes at a time
     OWN = COLUMNS / SPAN,                                   // of a lane
     STATE = OWN * KEYS,                                     // numbers of a lane
     ALL = ROWS * DIM / 4u,                                  // fours of a vector of all rows
     LOADS = (ALL + THREADS - 1u) / THREADS,                 // of a thread
     VALUES = (ROWS * COLUMNS + THREADS - 1u) / THREADS,     // numbers of a thread
-    // Where threadgroup memory has what.
+    // The layout of threadgroup memory.
     QUERIES_AT = 0u, KEYS_AT = ROWS * DIM, KEPT_AT = 2u * ROWS * DIM, VALUES_AT = 3u * ROWS * DIM, BETAS_AT = VALUES_AT + ROWS * COLUMNS, FLOATS = BETAS_AT + ROWS
   };
 
-  // Where the m-th four numbers of a lane's column are in the state of the head, from the threadgroup's first column on.
+  // The place of a lane's m-th four numbers of a column in the head's state, from the threadgroup's first column on.
   static inline uint place(uint column, uint m, uint tid) { return (tid / 8u + column * SPAN) * DIM + tid % 8u * 4u + m * 32u; }
 
   static inline void load_state(thread float4 * s, device const float * state, bool begins, uint tid) {
@@ -34,7 +34,7 @@ struct delta_columns {
     UNROLL for (uint i = 0; i < STATE / 4u; ++i) *(device float4 *)(state + place(i / FOURS, i % FOURS, tid)) = s[i];
   }
 
-  // What a thread carries of a piece of rows.
+  // A thread's share of the vectors of up to ROWS rows, in registers.
   struct piece {
     float4 q[LOADS], k[LOADS], kept[LOADS];
     float v[VALUES], beta;
@@ -44,7 +44,7 @@ struct delta_columns {
     return *(device const float4 *)(in.first + ulong(at + min(i / (DIM / 4u), last)) * in.stride + i % (DIM / 4u) * 4u);
   }
 
-  // Rows after the end are the last one once more.
+  // Rows beyond the end repeat the last row.
   static inline void load(thread piece & p, row_floats q, row_floats k, row_floats kept, row_floats v, row_floats beta, uint at, uint n, uint tid) {
     UNROLL for (uint i = 0; i < LOADS; ++i) {
       const uint of = min(i * THREADS + tid, ALL - 1u);
@@ -74,7 +74,7 @@ struct delta_columns {
     if (tid < ROWS) m[BETAS_AT + tid] = p.beta;
   }
 
-  // What the state is multiplied by before anything else is known of a row.
+  // The operands that a row needs first: key and decay.
   struct ahead { float4 k[FOURS], kept[FOURS]; };
 
   static inline void load_ahead(thread ahead & a, threadgroup const float * m, uint r, uint tid) {
@@ -95,7 +95,7 @@ struct delta_columns {
 
   static inline float sum_four(float4 v) { return sum_group<8>((v.x + v.y) + (v.z + v.w)); }
 
-  // Moves the lane's columns on by row r of the piece: S' = diag(kept) S, u = β (v - S'ᵀ k), S = S' + k uᵀ, out = Sᵀ q.
+  // Updates the lane's columns by row r: S' = diag(kept) S, u = β (v - S'ᵀ k), S = S' + k uᵀ, out = Sᵀ q.
   static inline void step(thread float4 * s, thread const ahead & a, thread ahead & next, uint r, uint after, float scale, device float * out, threadgroup const float * m, uint tid) {
     float known[OWN];
     UNROLL for (uint c = 0; c < OWN; ++c) {
@@ -126,7 +126,7 @@ struct delta_columns {
     }
   }
 
-  // Moves them on by n rows. out has the results of the first one.
+  // Updates the lane's columns by n rows. out points to the results of the first row.
   static inline void move(thread float4 * s, uint n, float scale, device float * out, uint stride, threadgroup const float * m, uint tid) {
     ahead even, odd;
     load_ahead(even, m, 0u, tid);

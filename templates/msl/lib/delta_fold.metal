@@ -1,26 +1,27 @@
-// Moves some columns of a head's state on, by chunks of rows of one session in their order. The names are those of
-// plan.DeltaFold.
+// Updates some columns of a head's state, by chunks of rows of one session, in order. The names are those of
+// plan.DeltaFold, which has the formulas.
 //
-// LANES lanes share OWN columns. Each has 4 neighbouring keys out of 4 LANES. What a chunk's rows take of the state does
-// not depend on each other, so lanes add up the sums of several at once: a lane gets both sums of one row and column out of
-// TURN rows. Vectors of the next chunk are on their way to registers while the state moves.
+// LANES lanes share OWN columns. Each has 4 neighbouring keys out of 4 LANES. The products of a chunk's rows
+// with the state do not depend on each other, so lanes add up the sums for TURN rows at once; a lane gets
+// both sums for one of these rows and one column. While the state is updated, the vectors of the next chunk
+// are loaded into registers.
 template <uint DIM, uint COLUMNS, uint ROWS, uint SIMDGROUPS, uint LANES>
 struct delta_fold {
   enum : uint {
     THREADS = 32u * SIMDGROUPS,
     OWN = COLUMNS * LANES / THREADS,                        // columns of a lane
-    FOURS = DIM / (4u * LANES),                             // keys of a lane
+    FOURS = DIM / (4u * LANES),                             // fours of keys of a lane
     STATE = OWN * FOURS,                                    // fours of a lane
-    TURN = LANES / OWN,                                    // rows whose sums are made at once
+    TURN = LANES / OWN,                                    // rows whose sums are added up at once
     TURNS = ROWS / TURN,
     SUMS = 2u * LANES,
     ALL = ROWS * DIM / 4u,                                  // fours of a vector of all rows
     LOADS = ALL / THREADS,                                  // of a thread
-    // Where threadgroup memory has what.
+    // The layout of threadgroup memory.
     KNOWN_AT = 0u, SEEN_AT = ROWS * DIM, NEW_AT = 2u * ROWS * DIM, FLOATS = 3u * ROWS * DIM
   };
 
-  // A lane's keys begin here, and its columns, from the threadgroup's first one on.
+  // The first of a lane's keys, and the first of its columns, counted from the threadgroup's first column.
   static inline uint keys(uint tid) { return tid % LANES * 4u; }
   static inline uint column(uint tid) { return tid / LANES * OWN; }
 
@@ -35,7 +36,8 @@ struct delta_fold {
     UNROLL for (uint i = 0; i < STATE; ++i) *(device float4 *)(state + (column(tid) + i / FOURS) * DIM + keys(tid) + i % FOURS * 4u * LANES) = s[i];
   }
 
-  // What a thread carries of a chunk: fours of vectors for threadgroup memory, and what only itself needs.
+  // A thread's share of a chunk, in registers: vectors for threadgroup memory, and numbers that only this
+  // thread needs.
   struct chunk {
     float4 known[LOADS], seen[LOADS], key[LOADS], kept[FOURS];
     float value[TURNS], own[TURNS];
@@ -43,11 +45,11 @@ struct delta_fold {
 
   static inline float4 four(row_floats in, uint row, uint c) { return *(device const float4 *)(in.first + ulong(row) * in.stride + c); }
 
-  // Of the sums that a lane gets, which row of a turn and which of its columns they are of.
+  // The row of a turn, and the column, for which a lane gets the sums.
   static inline uint row(uint tid) { return tid % LANES / OWN; }
   static inline uint own_column(uint tid) { return column(tid) + tid % OWN; }
 
-  // Loads rows [at, at + n). Those after the end are the last one once more; they are told nothing.
+  // Loads rows [at, at + n). Rows beyond the end repeat the last row; move ignores them.
   static inline void load(thread chunk & p, row_floats known, row_floats seen, row_floats key, row_floats kept, row_floats value, row_floats own, uint at, uint n, uint tid) {
     UNROLL for (uint i = 0; i < LOADS; ++i) {
       const uint of = i * THREADS + tid, r = of / (DIM / 4u), c = of % (DIM / 4u) * 4u, from = at + min(r, n - 1u);
@@ -72,7 +74,7 @@ struct delta_fold {
     }
   }
 
-  // What only the thread itself needs of the chunk that it moves on by, while the next one is loaded.
+  // The numbers that only this thread needs of the current chunk, while the next one is loaded.
   struct own_part { float4 kept[FOURS]; float value[TURNS], own[TURNS]; };
 
   static inline void take(thread own_part & x, thread const chunk & p) {
@@ -90,7 +92,7 @@ struct delta_fold {
     return fma(a.w, b.w, sum);
   }
 
-  // The sums of the state with Known and Seen of the lane's row and column out of a turn of rows.
+  // The products of the state with Known and Seen, for the lane's row of a turn and its column.
   struct two { float known, seen; };
 
   static inline two ask(thread const float4 * s, uint turn, threadgroup const float * m, uint tid) {
@@ -114,7 +116,7 @@ struct delta_fold {
     return two{sums[0], sums[1]};
   }
 
-  // Moves the state on by the n rows of the chunk in threadgroup memory. out has the results of the first one.
+  // Updates the state by the n rows of the chunk in threadgroup memory. out points to the results of the first row.
   static inline void move(thread float4 * s, thread const own_part & x, uint n, device float * out, uint stride, threadgroup const float * m, uint tid) {
     float u[TURNS], o[TURNS];
     UNROLL for (uint t = 0; t < TURNS; ++t) {
@@ -123,7 +125,7 @@ struct delta_fold {
       o[t] = x.own[t] + sums.seen;
     }
     UNROLL for (uint i = 0; i < STATE; ++i) s[i] *= x.kept[i % FOURS];
-    const uint first = tid % 32u / LANES * LANES; // of the lanes that share the columns
+    const uint first = tid % 32u / LANES * LANES; // lane of those that share the columns
     UNROLL for (uint r = 0; r < ROWS; ++r) {
       float of[OWN];
       UNROLL for (uint c = 0; c < OWN; ++c) of[c] = simd_shuffle(u[r / TURN], ushort(first + r % TURN * OWN + c));
@@ -132,7 +134,7 @@ struct delta_fold {
         UNROLL for (uint c = 0; c < OWN; ++c) s[c * FOURS + i] = fma_four(key, of[c], s[c * FOURS + i]);
       }
     }
-    UNROLL for (uint t = 0; t < TURNS; ++t) { // last, so that no branch comes between the sums of two turns
+    UNROLL for (uint t = 0; t < TURNS; ++t) { // at the end, so that no branch separates the sums of two turns
       const uint r = t * TURN + row(tid);
       if (r < n) out[ulong(r) * stride + own_column(tid)] = o[t];
     }

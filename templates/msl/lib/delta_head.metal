@@ -1,35 +1,36 @@
 // Linear attention of one head (Kimi Delta Attention) for the rows of one session, in their order.
 //
-// The state is a matrix. It has a column for each element of a value, and a row for each element of a key. Columns do not
-// depend on each other. So a lane keeps its share of some columns in registers for all rows of the session: memory is read
-// before the first row, and written after the last one. Eight lanes share a column. Each has 4 neighbouring keys out of 32,
-// so that the eight load 128 bytes together. Memory has the keys of a column side by side.
+// The state is a matrix with a column for each element of a value, and a row for each element of a key.
+// Columns do not depend on each other. So a lane keeps its share of some columns in registers for all rows of
+// the session: the state is read before the first row, and written after the last one. Eight lanes share a
+// column. Each has 4 neighbouring keys out of 32, so that the eight lanes load 128 consecutive bytes. In
+// memory the keys of a column are consecutive.
 //
-// Rows come in pieces. First all threads make what does not depend on the state: convolutions, norms, gates. It goes to
-// threadgroup memory. Then each simdgroup moves its columns on by all rows of the piece, without a barrier. The state is
-// made of floats alone, because its rounding errors stay.
+// Rows are taken in pieces. First all threads compute what does not depend on the state, in threadgroup
+// memory: convolutions, norms, gates. Then each simdgroup updates its columns by all rows of the piece,
+// without a barrier. The state has only floats, because its rounding errors accumulate.
 
-// As row_floats, of the only row: the threadgroup has made it itself.
+// Used like row_floats, for the only row, whose vector the threadgroup has computed itself.
 struct shared_floats {
   threadgroup const float * first;
   static inline float at(shared_floats v, uint, uint c) { return v.first[c]; }
 };
 
-// DIM channels of a head, convolutions of TAPS rows, pieces of up to ROWS rows.
+// A head of DIM channels, convolutions over TAPS rows, pieces of up to ROWS rows.
 template <uint DIM, uint TAPS, uint ROWS, uint SIMDGROUPS>
 struct delta_head {
   enum : uint {
     THREADS = 32u * SIMDGROUPS,
-    TASKS = (4u * DIM + THREADS - 1u) / THREADS, // of a thread: a channel of queries, keys, values or of what the state keeps
+    TASKS = (4u * DIM + THREADS - 1u) / THREADS, // of a thread: a channel of queries, keys, values or decays
     KEYS = DIM / 8u,             // of a lane
-    SPAN = THREADS / 8u,         // columns that all lanes have at a time
+    SPAN = THREADS / 8u,         // columns of all lanes at a time
     COLUMNS = DIM / SPAN,        // of a lane
     STATE = COLUMNS * KEYS,      // numbers of a lane
-    PAST = TAPS - 1u,            // rows that a convolution looks back to
+    PAST = TAPS - 1u,            // rows before the current one in a convolution
     WINDOW = TASKS * PAST,       // numbers of a thread
-    SUMS = COLUMNS < 4u ? 4u : 2u, // that a lane makes of a column side by side; more of several columns take its registers
-    OWN = DIM / 32u,             // channels of a lane where a simdgroup has a row
-    // Where threadgroup memory has what of a piece, a vector for each row; then two numbers for each.
+    SUMS = COLUMNS < 4u ? 4u : 2u, // partial sums of a lane for a column; with several columns, more would take too many registers
+    OWN = DIM / 32u,             // channels of a lane when a simdgroup has a row
+    // The layout of threadgroup memory for a piece: vectors for each row, then two numbers for each row.
     QUERIES_AT = 0u, KEYS_AT = ROWS * DIM, VALUES_AT = 2u * ROWS * DIM, KEPT_AT = 3u * ROWS * DIM, RESULTS_AT = 4u * ROWS * DIM,
     BETAS_AT = 5u * ROWS * DIM, PRODUCTS_AT = 5u * ROWS * DIM + ROWS, FLOATS = 5u * ROWS * DIM + 2u * ROWS
   };
@@ -38,7 +39,7 @@ struct delta_head {
   static inline uint kind(uint task, uint tid) { return (task * THREADS + tid) / DIM; }
   static inline uint channel(uint task, uint tid) { return (task * THREADS + tid) % DIM; }
 
-  // Where the m-th four numbers of a lane's column are in the state of the head.
+  // The place of a lane's m-th four numbers of a column in the head's state.
   static inline uint place(uint column, uint m, uint tid) { return (tid / 8u + column * SPAN) * DIM + tid % 8u * 4u + m * 32u; }
 
   static inline void load_state(thread float * s, device const float * state, bool begins, uint tid) {
@@ -63,7 +64,7 @@ struct delta_head {
     }
   }
 
-  // The last projections of each channel, which the session keeps, the oldest first.
+  // Loads the window: the last projections of each channel, which the session keeps, the oldest first.
   static inline void load_window(thread float * past, device const float * q, device const float * k, device const float * v, bool begins, uint tid) {
     UNROLL for (uint t = 0; t < TASKS; ++t) {
       const uint of = kind(t, tid);
@@ -82,12 +83,12 @@ struct delta_head {
     }
   }
 
-  // The taps of a thread's channels, and in the place of taps the bias of a gate.
+  // Loads the taps of a thread's channels; for decays the bias.
   static inline void load_taps(thread float * taps, device const float * q, device const float * k, device const float * v, device const float * offsets, uint tid) {
     UNROLL for (uint t = 0; t < TASKS; ++t) {
       const uint of = kind(t, tid), c = channel(t, tid);
       device const float * w = of == 0u ? q : of == 1u ? k : of == 2u ? v : offsets;
-      UNROLL for (uint i = 0; i < TAPS; ++i) taps[t * TAPS + i] = w[of < 3u ? c * TAPS + i : c]; // of no task as of what is kept
+      UNROLL for (uint i = 0; i < TAPS; ++i) taps[t * TAPS + i] = w[of < 3u ? c * TAPS + i : c]; // threads without a task load a bias, too
     }
   }
 
@@ -106,7 +107,7 @@ struct delta_head {
     }
   }
 
-  // Makes of it convolutions with silu, and what the state keeps.
+  // Computes convolutions with SiLU, and decays.
   template <typename LAW>
   static inline void make_vectors(thread float * past, thread const float * taps, thread const float * x, float a, float bound, uint n, threadgroup float * m, uint tid) {
     UNROLL for (uint t = 0; t < TASKS; ++t) {
@@ -127,7 +128,8 @@ struct delta_head {
     }
   }
 
-  // Norms of queries, with the scale of results, and of keys; their products; β. A simdgroup has a row.
+  // Normalises queries, with the scale of results, and keys, and computes their products and β. A simdgroup has
+  // a row.
   static inline void make_norms(row_floats beta, float eps, float scale, uint at, uint n, threadgroup float * m, ushort sg, ushort lane) {
     for (uint r = sg; r < n; r += SIMDGROUPS) {
       threadgroup float * q = m + QUERIES_AT + r * DIM + lane;
@@ -151,8 +153,8 @@ struct delta_head {
     }
   }
 
-  // Moves the lane's columns on by n rows. With S' = diag(kept) S and u = β (v - S'ᵀ k) the state is S = S' + k uᵀ, so
-  // Sᵀ q = S'ᵀ q + (k · q) u. Both sums over the keys are of S', and are made together.
+  // Updates the lane's columns by n rows. With S' = diag(kept) S and u = β (v - S'ᵀ k) the new state is S = S'
+  // + k uᵀ, so Sᵀ q = S'ᵀ q + (k · q) u. Both sums over keys are of S', and are computed in one loop.
   static inline void move(thread float * s, uint n, threadgroup float * m, uint tid) {
     const uint part = tid % 8u * 4u, column = tid / 8u;
     for (uint r = 0; r < n; ++r) {
@@ -187,7 +189,7 @@ struct delta_head {
     }
   }
 
-  // Results of rows [at, at + n): their norm, its weight and the output gate. A simdgroup has a row.
+  // Stores the results of rows [at, at + n), with norm, its weight and output gate. A simdgroup has a row.
   template <typename Z, typename A>
   static inline void store_results(Z z, device const float * weight, float eps, device A * out, uint out_stride, uint at, uint n, threadgroup const float * m, ushort sg, ushort lane) {
     for (uint r = sg; r < n; r += SIMDGROUPS) {

@@ -1,12 +1,12 @@
-// What all kernels of linear attention share (Kimi Delta Attention): gates, vectors of rows, runs of rows.
+// Declarations for all kernels of linear attention (Kimi Delta Attention): gates, vectors of rows, runs of rows.
 
-// ln(1 + e^x). Where the sum has few digits of e^x, the quotient has the rest of them.
+// ln(1 + e^x). For small e^x the sum 1 + e^x loses digits; the factor e / (sum - 1) restores them.
 static inline float softplus(float x) {
   const float e = exp(min(x, 20.0f)), sum = 1.0f + e;
   return x > 20.0f ? x : sum == 1.0f ? e : log(sum) * (e / (sum - 1.0f));
 }
 
-// What is kept of a key's row of the state: by the law without a bound, and by that with one.
+// The decay, which is the factor on a key's row of the state: the unbounded and the bounded formula.
 struct softplus_decay {
   static inline float of(float a, float x, float) { return exp(a * softplus(x)); }
 };
@@ -14,22 +14,22 @@ struct bounded_decay {
   static inline float of(float a, float x, float bound) { return exp(bound * sigmoid(a * x)); }
 };
 
-// A number of every row for each channel: where row 0 has that of the first, and the distance to the next row's.
+// Reads a vector of every row: `first` is the first channel of row 0, and rows are `stride` floats apart.
 struct row_floats {
   device const float * first;
   uint stride;
   static inline float at(row_floats v, uint row, uint c) { return v.first[ulong(row) * v.stride + c]; }
 };
 
-// As row_floats, where results go.
+// The same for writing.
 struct row_stores {
   device float * first;
   uint stride;
   static inline void put(row_stores v, uint row, uint c, float x) { v.first[ulong(row) * v.stride + c] = x; }
 };
 
-// The end of a run of rows of one session: the next row that is dead, or of another session. A lane looks at EACH rows
-// at a time.
+// The end of a run of rows of one session: the next row that is unused, or belongs to another session. A lane
+// looks at EACH rows at a time.
 template <uint EACH>
 static inline uint run_end(constant Row * rows, uint from, uint limit, ushort lane) {
   const uint table = rows[from].table;

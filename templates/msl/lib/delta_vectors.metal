@@ -1,21 +1,22 @@
-// What the delta rule takes of the rows of a prompt: convolutions with SiLU, norms, decay.
+// The inputs of the delta rule for the rows of a prompt: convolutions with SiLU, norms, decay.
 //
-// A thread has a channel of queries, keys, values or of what the state keeps, and up to ROWS rows of it in registers. All
+// A thread has a channel of queries, keys, values or decays, with up to ROWS rows of it in registers. All
 // threads of a simdgroup have the same kind of vector.
 template <uint DIM, uint TAPS, uint ROWS>
 struct delta_vectors {
   enum : uint {
     PAST = TAPS - 1u,             // rows that a convolution looks back to
     EACH = DIM / 32u,             // simdgroups that share a vector
-    FLOATS = 4u * EACH * ROWS     // of threadgroup memory: a sum of each simdgroup and row
+    FLOATS = 4u * EACH * ROWS     // of threadgroup memory: a sum for each simdgroup and row
   };
 
-  // The rows in front of a run: the session's window.
+  // Loads the rows before a run from the session's window.
   static inline void load_window(thread float * past, device const float * window, bool begins) {
     UNROLL for (uint i = 0; i < PAST; ++i) past[i] = begins ? 0.0f : window[i];
   }
 
-  // The window after a run of rows [from, end): its last rows, and of a short one what it leaves of the window before.
+  // Stores the window after a run of rows [from, end): its last rows, preceded by rows of the old window if the
+  // run is short.
   static inline void store_window(thread const float * past, row_floats in, uint from, uint end, uint c, device float * window) {
     UNROLL for (uint i = 0; i < PAST; ++i) {
       const uint ahead = PAST - i; // rows before the end
@@ -25,17 +26,17 @@ struct delta_vectors {
     }
   }
 
-  // Rows in front of a piece that does not begin a run.
+  // Loads the rows before a piece that does not begin a run.
   static inline void load_past(thread float * past, row_floats in, uint at, uint c) {
     UNROLL for (uint i = 0; i < PAST; ++i) past[i] = row_floats::at(in, at - PAST + i, c);
   }
 
-  // All rows of the piece are in flight at once; rows after its end are the last one once more.
+  // Loads all rows of the piece at once. Rows beyond its end repeat the last row.
   static inline void load_rows(thread float * x, row_floats in, uint at, uint n, uint c) {
     UNROLL for (uint r = 0; r < ROWS; ++r) x[r] = row_floats::at(in, at + min(r, n - 1u), c);
   }
 
-  // The convolution with SiLU, in the place of the rows.
+  // Replaces the rows by their convolution with SiLU.
   static inline void convolve(thread float * x, thread const float * past, thread const float * taps) {
     UNROLL for (uint i = ROWS; i > 0u; --i) {
       const uint r = i - 1u;
@@ -45,7 +46,7 @@ struct delta_vectors {
     }
   }
 
-  // What a lane's own row has of the sums of squares. Simdgroup sg of 4 EACH has the sums of its channels.
+  // Stores the sums of squares of the rows, over the channels of simdgroup sg of 4 EACH.
   static inline void sum_squares(thread const float * x, threadgroup float * sums, ushort sg, ushort lane) {
     float squares[ROWS];
     UNROLL for (uint r = 0; r < ROWS; ++r) squares[r] = x[r] * x[r];
@@ -53,7 +54,7 @@ struct delta_vectors {
     if (lane % lane_sums<32, ROWS>::EACH == 0u) sums[sg * ROWS + lane_sums<32, ROWS>::which(lane)] = squares[0];
   }
 
-  // Divides the rows of queries or keys by their lengths.
+  // Divides the rows of queries or keys by their lengths (L2 norm).
   static inline void divide(thread float * x, threadgroup const float * sums, float eps, ushort sg, ushort lane) {
     float sum = 0.0f;
     UNROLL for (uint i = 0; i < EACH; ++i) sum += sums[(sg / EACH * EACH + i) * ROWS + lane % ROWS];

@@ -1,6 +1,6 @@
-// Copies the logits with keys from one on to kept, and their ids to ids, in the order
-// of the ids. Returns how many there are. Each simdgroup takes a run of blocks and looks
-// into those whose best is good enough, first to count, then to copy.
+// Copies the logits whose keys are at least `from` to `kept`, and their ids to `ids`, in the order of the
+// ids. Returns their number. Each simdgroup has a range of blocks, and goes over the blocks whose best logit
+// qualifies: first to count, then to copy.
 template <uint VOCAB, uint BLOCKS, uint SIMDGROUPS>
 static inline uint keep_tokens(device const float * logits, device const float * tops, ulong from, device float * kept,
                                device uint * ids, threadgroup uint * counts, ushort sg, ushort lane) {
@@ -13,7 +13,7 @@ static inline uint keep_tokens(device const float * logits, device const float *
       uint block = own_block < end && rank_of(tops[min(own_block, BLOCKS - 1u)]) >= uint(from >> 32) ? own_block : BLOCKS;
       for (uint b = simd_min(block); b < BLOCKS; b = simd_min(block)) {
         block = block == b ? BLOCKS : block;
-        const uint i = b * BLOCK + lane * PER_LANE; // neighbours
+        const uint i = b * BLOCK + lane * PER_LANE; // a lane has neighbours
         bool is[PER_LANE];
         uint own = 0u;
         UNROLL for (uint j = 0; j < PER_LANE; ++j) {
@@ -43,7 +43,8 @@ static inline uint keep_tokens(device const float * logits, device const float *
   return all;
 }
 
-// A lane's weights in block b of n logits at a temperature, 0 if a key or the logit is too low.
+// The weights of a lane's logits in block b of n logits, at a temperature; 0 if the key is below `from` or
+// the logit too low.
 static inline void chosen_weights(device const float * logits, uint n, uint b, float top, ulong from, float lowest, float scale,
                                   thread uint * weights, ushort lane) {
   float x[PER_LANE];
@@ -52,12 +53,12 @@ static inline void chosen_weights(device const float * logits, uint n, uint b, f
     const uint i = b * BLOCK + j * 32u + lane;
     const float below = x[j] - top;
     const float scaled = below * scale;
-    const uint weight = token_weight(scaled); // of all: no branch
+    const uint weight = token_weight(scaled); // for all logits, without a branch
     weights[j] = i < n && token_key(x[j], i) >= from && below >= lowest ? weight : 0u;
   }
 }
 
-// The weights of the chosen among n logits, by blocks and 32 blocks in sums, and together.
+// Sums the weights of n logits, by block and by 32 blocks into `sums`, and returns the total.
 template <uint SUMS, uint SIMDGROUPS>
 static inline ulong weigh_tokens(device const float * logits, uint n, float top, ulong from, float lowest, float scale,
                                  threadgroup Wide * sums, uint tid, ushort sg, ushort lane) {
@@ -76,8 +77,8 @@ static inline ulong weigh_tokens(device const float * logits, uint n, float top,
   return all;
 }
 
-// Which of n logits a draw meets: the chosen ones lie side by side in their order, each
-// as wide as its weight.
+// Returns which of n logits a draw selects: logits with weights partition an interval, in order, each as wide
+// as its weight.
 template <uint SUMS, uint SIMDGROUPS>
 static inline uint draw_token(device const float * logits, uint n, float top, ulong from, float lowest, float scale, ulong random,
                               threadgroup Wide * sums, threadgroup uint * found, uint tid, ushort sg, ushort lane) {
@@ -102,9 +103,9 @@ static inline uint draw_token(device const float * logits, uint n, float top, ul
   return found[0];
 }
 
-// top-k, top-p, min-p, temperature, draw. A top-k of no more tokens than there are
-// blocks begins with a bound: as many blocks have a token that is no worse. What the
-// bound leaves is kept aside, and all else looks at that only.
+// top-k, top-p, min-p, temperature and draw. If top_k is at most the number of blocks, the top_k-th best of
+// the blocks' best logits is a lower bound of the top-k. The logits above the bound are copied, and later
+// steps read only the copies.
 template <uint VOCAB, uint BLOCKS, uint THREADS>
 static inline uint sample_token(device const float * values, device const float * tops, device const Sampling * s,
                                 device float * kept, device uint * ids, float top, threadgroup uint * work,

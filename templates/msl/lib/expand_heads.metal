@@ -1,6 +1,6 @@
-// Keys and values of one head for the latent cache rows of all block tables that the rows of a prompt
-// have, a page at a time: products of the head's weights and the page's latent rows. It runs once for
-// all rows, whose queries then cost a third of what they cost over latent rows.
+// Expands the latent cache rows of all block tables of a prompt to keys and values of one head, a page at a
+// time: products of the head's weights and the page's latent rows. This is done once for all rows of the
+// prompt. Each query then needs a third of the products that it needs with latent rows.
 
 static inline void store_eight(device half * p, thread const float * v) {
   uint4 bits;
@@ -20,8 +20,8 @@ static inline void store_eight(device float * p, thread const float * v) {
   }
 }
 
-// Stores the first rows, height of 8, of N blocks by way of the simdgroup's memory: columns below end, in
-// eights, to rows that are apart elements from each other.
+// Stores the first `height` of 8 rows of N neighbouring blocks through the simdgroup's memory: columns below
+// `end`, a multiple of 8. Rows of `to` are `apart` elements apart.
 template <uint N, typename A>
 static inline void store_blocks(thread const simdgroup_float8x8 * d, threadgroup float * staged, device A * to, uint apart, uint height, uint end, ushort lane) {
   enum : uint { ROW = 8u * N + 4u };
@@ -38,7 +38,7 @@ static inline void store_blocks(thread const simdgroup_float8x8 * d, threadgroup
   simdgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// Where the pages of the heads are, and which of them a threadgroup makes.
+// The pages of expanded heads, and the threadgroup's share of them.
 template <typename A>
 struct head_pages {
   device const uchar * cache;

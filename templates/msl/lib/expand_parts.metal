@@ -1,8 +1,8 @@
-// Makers of keys and values where copies pass through registers, see part_product.metal: simdgroups with 16
-// matrices of results, and tiles of 32 columns of keys, or rows of a page.
+// Keys and values on devices whose copies pass through registers, see part_product.metal: simdgroups with at
+// most 16 matrices of results, and tiles of 32 columns of keys, or of 16 rows of a page.
 
-// The rows of a page as inputs; after the last one come copies of it. Caches of halves and of quants are multiplied as
-// halves, of floats as floats.
+// The rows of a page as inputs. Rows beyond the last one repeat it. Caches of halves and of quantised rows
+// are multiplied as halves, caches of floats as floats.
 template <typename K> struct multiplied_as { typedef half type; };
 template <> struct multiplied_as<f32> { typedef float type; };
 
@@ -37,7 +37,8 @@ struct loaded_eight<cached_rows<f32, W>> {
   static inline void keep(thread const loaded_eight & l, threadgroup float * to) { operand<float>::template put<N>(to, l.e); }
 };
 
-// Values: products of 32 columns of a simdgroup and the rows of a fourth of a page: with half a page a thread had no registers left for the addresses.
+// Values: a simdgroup multiplies 32 columns by a fourth of a page's rows. With half a page a thread had no
+// registers left for addresses.
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
 struct part_value_maker {
   enum : uint { PAGES = 1, THREADS = 128, ROWS = 16, R = 4, N = ROWS / 8u };
@@ -54,7 +55,7 @@ struct part_value_maker {
   }
 
   static inline void make_pages(thread part_value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint any_tid, ushort sg, ushort lane) {
-    const uint tid = simd_shuffle(any_tid, lane); // what follows from it is found for each page, else it would stay in registers
+    const uint tid = simd_shuffle(any_tid, lane); // the same value, but new to the compiler, which so keeps no indices from page to page
     threadgroup X * tile = (threadgroup X *)scratch;
     threadgroup X * staged = tile + ROWS * product_t::ROW + sg * (8u * product_t::STAGED * product_t::WEIGHT_ROW);
     device A * to = p.heads + ulong(pages.number[0]) * p.elements + p.at;
@@ -73,13 +74,13 @@ struct part_value_maker {
         const uint column = m.first + 8u * r;
         store_blocks<N>(d + r * N, scratch + sg * (8u * (ROWS + 4u)), to + column * PAGE_ROWS + from, PAGE_ROWS, column < DIM ? 8u : 0u, ROWS, lane);
       }
-      threadgroup_barrier(mem_flags::mem_threadgroup); // and the next tile comes where they were
+      threadgroup_barrier(mem_flags::mem_threadgroup); // the next tile overwrites the results
     }
   }
 };
 
-// Keys: the weights are those that queries are multiplied by, [LAT][DIM], so the sum is over their rows. The threadgroup
-// decodes ROWS of 64 columns to memory; a simdgroup has 32 of the columns and half a page.
+// Keys: the file has W_UK transposed, [LAT][DIM], as absorbed queries need it, so sums are over its rows. The
+// threadgroup decodes ROWS rows of 64 columns to memory. A simdgroup has 32 of the columns, and half a page.
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
 struct part_key_maker {
   typedef cached_rows<K, LAT + PE> inputs_t;
@@ -95,7 +96,7 @@ struct part_key_maker {
   uint lane_of_four, nth; // whose eights of a step's row the lane decodes, and from which on
   typename T::run w;
 
-  // Of 128 columns half are those of two of four lanes, or two eights of each.
+  // 64 of a step's 128 columns are all columns of two of four lanes, or two eights of each lane, by the format.
   static inline void begin_maker(thread part_key_maker & m, device const uchar * matrix, uint first, uint head, ushort sg, ushort lane) {
     const uint upper = first / 64u % 2u, eight = lane % DECODERS * EIGHTS;
     const bool whole = T::column(0u, 2u) < 64u;
@@ -138,7 +139,7 @@ struct part_key_maker {
     }
   }
 
-  // What all heads share of a page's keys goes over as it is.
+  // Copies the rotated columns of a page, which all heads share.
   static inline void copy_rotated(inputs_t x, device A * to, uint tid) {
     for (uint i = tid; i < PAGE_ROWS * PE / 8u; i += THREADS) {
       float v[8];
@@ -161,7 +162,7 @@ struct part_key_maker {
     simdgroup_float8x8 d[M * N];
     UNROLL for (uint i = 0; i < M * N; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     for (uint s = 0; s < STEPS; ++s) {
-      threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the step before
+      threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied the step before
       put_rows(e, tile, tid);
       put_weights<piece::WHOLE>(m, weights, tid);
       if (!TWO) fetch_weights(m, s + 1u, tid);

@@ -1,9 +1,9 @@
-// Values: a simdgroup makes 32 columns of them for a page's rows, as products with weights are made, and
-// stores the rows of a column side by side.
+// Values: a simdgroup makes 32 columns for a page's rows, like a product of weights and inputs, and stores
+// the rows of a column next to each other.
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
 struct value_maker {
   enum : uint { PAGES = 1, THREADS = 128, N = PAGE_ROWS / 8u, R = 4, STEPS = (LAT + STEP - 1u) / STEP };
-  // A tile has half a step: the eights 0 and 1, or 2 and 3, of four lanes.
+  // A tile has half a step: eights 0 and 1, or 2 and 3, of four lanes.
   struct places {
     enum : uint { ROW = 72 };
     static inline uint place(uint p, uint j) { return 16u * p + j % 2u * 8u; }
@@ -38,7 +38,7 @@ struct value_maker {
     const uint s = 2u * step + HALF;
     threadgroup half * staged = tiles + 2u * copies_t::SIZE + sg * (16u * STAGED_ROW);
     threadgroup half * tile = copies_t::tile_of(tiles, HALF);
-    if (copies_t::TERMS == 2u) threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the columns before
+    if (copies_t::TERMS == 2u) threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied the columns before
     copies_t::end_latents(copies, tile, s, tid);
     COPIES_LAND;
     threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -51,7 +51,7 @@ struct value_maker {
       multiply_half<piece::GROWN_REST, HALF>(m, d, tile, staged, lane);
       multiply_half<piece::SHRUNK, HALF>(m, d, tile + copies_t::SIZE, staged, lane);
     }
-    if (HALF == 1u) fetch_weights(m, step + 1u < STEPS ? step + 1u : 0u, lane); // on their way with the next columns
+    if (HALF == 1u) fetch_weights(m, step + 1u < STEPS ? step + 1u : 0u, lane); // in flight with the next columns
   }
 
   static inline void make_pages(thread value_maker & m, head_pages<A> p, some_pages<PAGES> pages, threadgroup float * scratch, uint tid, ushort sg, ushort lane) {
@@ -74,9 +74,9 @@ struct value_maker {
   }
 };
 
-// Keys: the weights are those that queries are multiplied by, [LAT][DIM], so the sum is over their rows.
-// The threadgroup decodes 32 rows of 64 columns to memory, once for two pages: a simdgroup has 32 of the
-// columns and a page. Weights have two tiles in turn, so that one barrier is enough for each.
+// Keys: the file has W_UK transposed, [LAT][DIM], as absorbed queries need it, so sums are over its rows. The
+// threadgroup decodes 32 rows of 64 columns to memory, once for two pages. A simdgroup has 32 of the columns,
+// and one page. Weights alternate between two tiles, so that one barrier per tile suffices.
 template <typename T, typename K, uint LAT, uint PE, uint DIM, typename A>
 struct key_maker {
   enum : uint { PAGES = 2, THREADS = 128, M = PAGE_ROWS / 8u, N = 4, ROWS = 32, STEPS = (LAT + ROWS - 1u) / ROWS, TILE_ROW = ROWS + 8u, WEIGHT_ROW = 72 };
@@ -89,7 +89,7 @@ struct key_maker {
   uint row, lane_of_four, second; // of a step's weights: the lane's row, and which two eights it decodes of whose
   typename T::run w;
 
-  // Of 128 columns half are those of two of four lanes, or two eights of each.
+  // 64 of a step's 128 columns are all columns of two of four lanes, or two eights of each lane, by the format.
   static inline void begin_maker(thread key_maker & m, device const uchar * matrix, uint first, uint head, ushort sg, ushort lane) {
     const uint upper = first / 64u % 2u;
     const bool whole = T::column(0u, 2u) < 64u;
@@ -126,7 +126,7 @@ struct key_maker {
     }
   }
 
-  // A piece of a step's weights, number NTH of so many, and the products by it. Steps are ODD or even.
+  // Decodes piece NTH of COUNT of a step's weights, and multiplies by it. ODD: the step is odd.
   template <uint ODD, uint PIECE, uint TERM, uint NTH, uint COUNT>
   static inline void multiply_piece(thread key_maker & m, thread copies_t & copies, thread simdgroup_float8x8 * d, threadgroup half * tiles, uint s, uint tid, ushort sg, ushort lane) {
     threadgroup half * weights = tiles + 2u * copies_t::SIZE + (ODD * COUNT + NTH) % 2u * (ROWS * WEIGHT_ROW);
@@ -142,7 +142,7 @@ struct key_maker {
   template <uint ODD>
   static inline void one_step(thread key_maker & m, thread copies_t & copies, thread simdgroup_float8x8 * d, threadgroup half * tiles, uint s, uint tid, ushort sg, ushort lane) {
     enum : uint { COUNT = weights_of<T>::TWO ? 2 : 1 };
-    if (copies_t::TERMS == 2u) threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the columns before
+    if (copies_t::TERMS == 2u) threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied the columns before
     copies_t::end_latents(copies, copies_t::tile_of(tiles, ODD), s, tid);
     if (copies_t::TERMS == 1u) {
       multiply_piece<ODD, piece::WHOLE, 0, 0, COUNT>(m, copies, d, tiles, s, tid, sg, lane);
@@ -154,7 +154,7 @@ struct key_maker {
     }
   }
 
-  // What all heads share of a page's keys goes over as it is.
+  // Copies the rotated columns of a page, which all heads share.
   static inline void copy_rotated(typename cache<K, LAT + PE>::rows page, uint rows, device A * to, uint tid) {
     enum : uint { EIGHTS = PAGE_ROWS * PE / 8u };
     UNROLL for (uint k = 0; k < (EIGHTS + THREADS - 1u) / THREADS; ++k) {

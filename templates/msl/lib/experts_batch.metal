@@ -1,9 +1,9 @@
-// Up to TOKENS of the selections of one expert.
+// Up to TOKENS selections of one expert.
 struct expert_entry {
-  uint expert, inputs, first; // how many selections, and the first of them in the list
+  uint expert, inputs, first; // `inputs` selections, the first of them at `first` in the list
 };
 
-// The tiles of a batch's experts: each entry has GROUPS of them, of ROWS rows of its expert's weights.
+// The tiles of a batch's experts. Each entry has GROUPS tiles, with ROWS rows of its expert's weights each.
 template <uint GROUPS, uint ROWS, uint TOKENS, uint PER_ROW>
 struct entry_tiles {
   enum : bool { EVEN = false };
@@ -15,10 +15,11 @@ struct entry_tiles {
   static inline uint nth_of(entry_tiles t) { return t.tile / GROUPS; }
   static inline expert_entry entry_of(entry_tiles t) { return t.entries[nth_of(t)]; }
   static inline uint first_row(entry_tiles t) { return t.tile % GROUPS * ROWS; }
-  // After the last input come copies of it.
+  // The rest of a tile repeats the last input.
   static inline uint row_of(entry_tiles t, uint i) { return t.members[entry_of(t).first + min(i, entry_of(t).inputs - 1u)]; }
 
-  // Lists the entries of all EXPERTS, and returns how many there are. WRITES: the simdgroup does.
+  // Lists the entries of all EXPERTS experts, and returns their number. All simdgroups count, but only one with
+  // `writes` stores.
   template <uint EXPERTS>
   static inline uint list_entries(device const uint * starts, threadgroup expert_entry * entries, bool writes, ushort lane) {
     enum : uint { EACH = (EXPERTS + 31u) / 32u };
@@ -41,28 +42,30 @@ struct entry_tiles {
   }
 };
 
-// The matrices of all experts, one or two of them for each.
+// The matrices of all experts: one or two for each.
 struct experts_matrices {
   device const uchar * w;
   device const uchar * up;
   ulong stride, up_stride;
 };
 
-// Products of the tiles that a threadgroup takes one after the other. Weights and inputs are loaded as if all tiles were
-// one: those of the next tile are under way while the results of one are stored. So it knows its next AHEAD tiles, and
-// from then on draws a ticket for another one whenever it begins one: threadgroups that memory serves sooner take
-// more tiles, and all end within a tile. All SLICES simdgroups share the tile's rows.
+// Products of the tiles that a persistent threadgroup takes, one after the other. Weights and inputs are
+// loaded without a gap between tiles: those of the next tile are in flight while the results of the current
+// tile are stored. For this the threadgroup must know its next AHEAD tiles. Whenever it begins a tile, it
+// draws a ticket for a later one, so that faster threadgroups take more tiles, and all end at nearly the same
+// time. All SLICES simdgroups share the rows of a tile.
 template <bool ALIKE, uint COLS, uint ROWS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS, uint TOKENS>
 struct tile_run {
   typedef batch_product<COLS, TOKENS, SLICES, 2, COPIES, W, U, INPUTS> product_t;
   typedef typename INPUTS::which_t tiles_t;
 
-  // How many tiles after the present one are known: as many as begin to load before it ends.
+  // The number of known tiles after the current one: as many as start to load before it ends.
   enum : uint { LEAD = W::AHEAD > product_t::TILES ? W::AHEAD : product_t::TILES, AHEAD = (LEAD + product_t::OWN_STEPS - 1u) / product_t::OWN_STEPS };
 
-  // The step whose loads begin next, of one of the known tiles; there is none after these, nor after all tiles.
+  // The step whose loads start next: step `step` of known tile `nth`. Beyond the known tiles, and beyond all
+  // tiles, nothing is loaded.
   struct coming_step { uint nth, step; };
-  // Whether it begins a tile.
+  // Moves to the next step, and returns whether this begins a tile.
   static inline bool advance(thread coming_step & c, uint slice) {
     c.step += SLICES;
     if (c.step < product_t::OWN_STEPS * SLICES) return false;
@@ -75,8 +78,8 @@ struct tile_run {
     experts_matrices m;
     typename product_t::shares inputs;
     coming_step weights, next;
-    uint known[AHEAD + 1u]; // tiles: the present one, and later ones
-    uint behind, slice, turn, count; // count: inputs of the tile whose inputs are loaded
+    uint known[AHEAD + 1u]; // the current tile, and the next ones
+    uint behind, slice, turn, count; // count: number of inputs of the tile whose inputs are being loaded
 
     static inline uint tile_of(thread const state & s, coming_step c) {
       uint tile = s.behind;
@@ -115,12 +118,12 @@ struct tile_run {
     }
   };
 
-  // Makes all tiles zeros, before anything is loaded.
+  // Sets all tiles of inputs to zero, before anything is loaded.
   static inline void clear(thread state & s, INPUTS x, threadgroup half * tiles, ushort lane) {
     s.inputs.x = x;
     product_t::clear_tiles(s.inputs, tiles, lane);
   }
-  // The tiles from that of x on that are APART, all of which are before the end.
+  // Begins with the tile of x, and knows those that follow it at a distance of APART.
   template <uint APART>
   static inline void begin_run(thread state & s, thread W & w, thread U & up, experts_matrices m, INPUTS x, uint behind, threadgroup half * tiles, threadgroup uchar * room, uint up_room, uint slice, ushort lane) {
     s.m = m;
@@ -140,9 +143,9 @@ struct tile_run {
     UNROLL for (uint i = 0; i < product_t::TILES; ++i) state::send_next(s, s.inputs, tiles, i, lane);
   }
 
-  // The tile at hand.
+  // The current tile.
   static inline uint now(thread const state & s) { return s.known[0]; }
-  // Goes on to the next tile, and learns of one more.
+  // Moves to the next tile, and adds another to the known ones.
   static inline void follow(thread state & s, thread W & w, thread U & up, uint another, ushort lane) {
     UNROLL for (uint i = 0; i < AHEAD; ++i) s.known[i] = s.known[i + 1u];
     s.known[AHEAD] = another;
@@ -159,7 +162,7 @@ struct tile_run {
   }
 };
 
-// Of two matrices of different formats, whose lanes have different columns, tile by tile.
+// For two matrices of different formats, whose lanes have different columns. Loads do not go beyond a tile.
 template <uint COLS, uint ROWS, uint SLICES, bool COPIES, typename W, typename U, typename INPUTS, uint TOKENS>
 struct tile_run<false, COLS, ROWS, SLICES, COPIES, W, U, INPUTS, TOKENS> {
   typedef products_apart<COLS, TOKENS, SLICES, 32u * SLICES, COPIES, W, U, INPUTS> product_t;

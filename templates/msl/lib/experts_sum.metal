@@ -1,5 +1,5 @@
-// Adds one block of one of several experts: b counts the blocks of a row of all of them, one
-// expert after the other. Their matrices are stride bytes apart, their inputs apart elements.
+// Adds one block of one of several experts. b counts the blocks of a row of all selected experts, one expert
+// after the other. The experts' matrices are stride bytes apart, their inputs `apart` elements.
 template <typename T, ushort N, uint COLS, typename X>
 static inline void add_block(device const uchar * w, ulong stride, device const Routing * selected, X x, uint apart,
                              uint b, uint part, thread float * sum) {
@@ -9,9 +9,9 @@ static inline void add_block(device const uchar * w, ulong stride, device const 
   UNROLL for (ushort r = 0; r < N; ++r) sum[r] = fma(selected[i].weight, one[r], sum[r]);
 }
 
-// sum[r] += Σ of weight * (row r · input) over K experts: the share of one of LANES lanes. The
-// blocks of all experts are laid out in one go, so that lanes idle at most once, and so
-// that the loads of several experts are under way together.
+// sum[r] += Σ weight * (row r · input) over K experts: the share of one of LANES lanes. Lanes share the
+// blocks of all experts as one sequence. So lanes are idle only at its end, and the loads of several experts
+// are in flight at once.
 template <typename FORMAT, ushort N, uint COLS, uint K, uint LANES, uint FLIGHT, typename X>
 static inline void dot_experts(device const uchar * w, ulong stride, device const Routing * selected, X x, uint apart,
                                uint lane, thread float * sum) {
@@ -23,7 +23,7 @@ static inline void dot_experts(device const uchar * w, ulong stride, device cons
   if (b + mine < last) add_block<T, N, COLS>(w, stride, selected, x, apart, b + mine, part, sum);
 }
 
-// The number of a lane when the simdgroups that idle at the end of dot_experts come first.
+// Renumbers lanes so that the simdgroups that are idle at the end of dot_experts come first.
 template <typename FORMAT, uint COLS, uint K, uint LANES>
 static inline uint idle_first(uint lane) {
   typedef typename lane_layout<FORMAT, K * (COLS / FORMAT::COLUMNS), LANES>::format T;

@@ -1,6 +1,6 @@
-// Copies of keys and values of heads on their way to threadgroup memory.
+// Copies of keys and values of heads to threadgroup memory.
 
-// Eight neighbouring elements on their way into terms of halves, which are APART in memory.
+// Eight neighbouring elements, split into TERMS halves, which are APART in memory.
 template <typename A> struct head_eight;
 template <> struct head_eight<half> {
   enum : uint { TERMS = 1 };

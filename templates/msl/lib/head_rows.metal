@@ -1,7 +1,7 @@
-// What attention over expanded heads takes: queries, and pages of heads.
+// The inputs of attention over expanded heads: queries, and pages of heads.
 //
-// Rows [from, end) have one block table, or are one dead row; nkv is the most that one of them attends to.
-// Of up to SPAN rows, which are all loaded at once.
+// Rows [from, end) have the same block table, or are one unused row; nkv is the largest number of cache rows
+// that one of them attends to. alike_at looks at up to SPAN rows, which it loads at once.
 struct alike { uint from, end, nkv, table; };
 template <uint SPAN>
 static inline alike alike_at(constant Row * rows, uint from, uint limit, ushort lane) {
@@ -21,7 +21,7 @@ static inline alike alike_at(constant Row * rows, uint from, uint limit, ushort 
   return a;
 }
 
-// The queries of one head, and where its results go.
+// The queries and the results of one head.
 template <typename A>
 struct head_rows {
   constant Row * rows;
@@ -31,7 +31,7 @@ struct head_rows {
   uint first;
 };
 
-// Pages of keys, [PAGE_ROWS][NOPE], of values, [V][PAGE_ROWS], and of what all heads share of the keys.
+// Pages of keys, [PAGE_ROWS][NOPE], of values, [V][PAGE_ROWS], and of rotated columns of keys, which all heads share.
 template <typename A>
 struct head_cache {
   device const A * heads;

@@ -1,5 +1,5 @@
-// Helpers are inline whatever their size: a call would put arrays that belong into registers into
-// memory. What runs them on a CPU may call them: compiling takes most of its time.
+// Helpers are always inlined: a call would move arrays from registers to memory. The simulator on CPUs
+// defines MLA_CALLS, because compiling inlined helpers takes most of its time.
 #include <metal_stdlib>
 #include <metal_simdgroup_matrix>
 #ifndef MLA_CALLS

@@ -1,13 +1,13 @@
-// A thread's share of BLOCKS blocks of latent columns of the rows of pages, on their way to a tile with rows
-// of ROW halves. There are two tiles: one is multiplied while the other is filled, or they have the two
-// terms of floats. ORDER says which column of step s comes where.
+// A thread's share of BLOCKS blocks of latent columns of the rows of pages, which are copied to a tile with
+// rows of ROW halves. There are two tiles: with halves one is multiplied while the other is filled, with
+// floats they hold the two terms. ORDER gives the order of the columns in step s.
 template <typename T, uint LAT, uint PE, uint PAGES, uint BLOCKS, uint ROW, uint THREADS, typename ORDER>
 struct latent_copies {
   typedef cache<T, LAT + PE> cache_t;
   typedef cached_eight<T, LAT + PE> eight_t;
   enum : uint { TERMS = eight_t::TERMS, ROWS = THREADS / BLOCKS, EIGHTS = PAGES * PAGE_ROWS / ROWS, SIZE = PAGES * PAGE_ROWS * ROW };
   typename cache_t::rows page[PAGES];
-  uint last[PAGES]; // after the last row come copies of it
+  uint last[PAGES]; // the rest of a page repeats the last row
   eight_t e[EIGHTS];
 
   static inline void choose(thread latent_copies & l, device const uchar * cache, some_pages<PAGES> pages) {

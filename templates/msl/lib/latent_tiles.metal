@@ -1,7 +1,8 @@
-// What keys and values of heads are made of: the pages that rows attend to, and tiles of their latent rows.
+// The inputs of expanding heads: the pages that rows attend to, and tiles of their latent rows.
 
-// The block table of row r: how many cache rows are attended to in it at most, the first row that has
-// it, and the next row after r that has another. The threads share the rows, and load eight at once.
+// For the block table of row r: the largest number of cache rows that a row attends to in it, the first row
+// with this table, and the next row after r with another table. The threads share the rows, and each loads up
+// to eight at once.
 struct attended { uint table, nkv, first, next; };
 
 template <uint WIDTH, uint THREADS>
@@ -32,12 +33,12 @@ static inline attended attended_at(constant Row * rows, uint r, threadgroup uint
     a.first = min(a.first, share.y);
     a.next = min(a.next, share.z);
   }
-  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read them
+  threadgroup_barrier(mem_flags::mem_threadgroup); // all have read the shares
   return a;
 }
 
-// Eight columns of a cache row on their way into a tile of halves: as they are, or of floats the terms
-// that eight_inputs has, which are APART in the tile. Those that are not there are 0.
+// Eight columns of a cache row that are copied to a tile of halves. Floats are split into the terms of
+// eight_inputs, which are APART in the tile. Columns that do not exist become 0.
 template <typename T, uint W>
 struct cached_eight {
   enum : uint { TERMS = 1 };

@@ -1,6 +1,6 @@
-// How simdgroups multiply: by one matrix, or by two of one format, which take an input from the tile once
-// for both. Of different formats lanes have different columns: products_apart. COUNT eights from FIRST
-// on are constants: a lane's registers have no index.
+// Multiplication by one matrix, or by two matrices of one format, for which an input is read once. With
+// different formats lanes have different columns; see products_apart. FIRST and COUNT, the range of eights,
+// are template parameters because registers cannot be indexed by variables.
 template <typename W, typename U> struct matrices { enum : bool { ALIKE = false }; };
 
 template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>

@@ -1,6 +1,7 @@
-// What is multiplied where a product of floats costs no more than one of halves: weights and inputs have
-// the type of the inputs. A tile that simdgroups share has a part of a step's columns, of FOURS fours of each of four
-// lanes, so that a row takes as many bytes of either type. So do STAGED blocks of rows of weights.
+// Operands on devices where a product of floats takes no longer than a product of halves: weights get the
+// type of the inputs. A tile that simdgroups share has a part of a step, FOURS times four columns of each of
+// four lanes, so that a row takes the same bytes with both types. The same holds for STAGED, the number of
+// staged blocks of rows of weights.
 template <typename X> struct operand;
 template <> struct operand<half> {
   typedef half4 four;
@@ -23,6 +24,7 @@ template <> struct operand<float> {
   }
 };
 
-// Which products there are: of halves a second one with the rounding errors of weights that one half is too coarse for.
+// Whether there is a second product with the rounding errors of weights: with halves, for weights that one
+// half is too coarse for.
 template <typename X, typename T> struct two_pieces { enum : bool { VALUE = false }; };
 template <typename T> struct two_pieces<half, T> { enum : bool { VALUE = weights_of<T>::TWO }; };

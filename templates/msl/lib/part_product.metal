@@ -1,4 +1,4 @@
-// Eight of a product's inputs, n of which there are, on their way into its tile. There are 8, 4, or none.
+// Eight inputs of a product on the way to its tile; the first n of them exist: 8, 4 or 0.
 template <typename INPUTS>
 struct loaded_eight {
   typedef typename INPUTS::element X;
@@ -13,11 +13,12 @@ struct loaded_eight {
   static inline void keep(thread const loaded_eight & l, threadgroup X * to) { operand<X>::template put<N>(to, l.e); }
 };
 
-// Products of a matrix of weights and a tile of inputs where copies pass through registers, and where a
-// product of floats costs no more than one of halves. Each simdgroup has few matrices of results, one
-// step of weights, and a part of a step of inputs: many of them run on a core, and hide what each waits for.
+// Products on devices whose copies pass through registers, and where a product of floats takes no longer than
+// one of halves. Each simdgroup has few matrices of results, one step of weights, and a part of a step of
+// inputs, so that many simdgroups run on a core and hide latency.
 //
-// Simdgroups that share rows take steps of their own, for which each has a tile of its own, of a smaller part. Others share one.
+// Simdgroups that share rows take different steps, and each has a tile of its own, with a smaller part of a
+// step. Other simdgroups share a tile.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct part_product {
   typedef typename INPUTS::element X;
@@ -25,8 +26,9 @@ struct part_product {
   typedef typename W::format T;
   enum : bool { SHARED = SLICES == 1u && THREADS > 32u, TWO = two_pieces<X, T>::VALUE };
   enum : uint { N = TOKENS / 8u, R = W::ROW_BLOCKS + U::ROW_BLOCKS, STEPS = (COLS + STEP - 1u) / STEP };
-  // A part is FOURS fours of columns of each of four lanes, a half of them where tiles are many. COPIED neighbours go over at a
-  // time; STAGED blocks of rows of weights, of LANE columns of each lane, are in memory at a time.
+  // A part has FOURS times four columns of each of four lanes; half as many in tiles of single simdgroups.
+  // COPIED neighbouring columns are copied at a time. STAGED blocks of rows of weights, with LANE columns of
+  // each lane, are staged at a time.
   enum : uint { FOURS = SHARED ? operand_t::FOURS : operand_t::FOURS / 2u, PARTS = 8u / FOURS, COPIED = FOURS < 2u ? 4u : 8u };
   enum : uint { OF_ROW = 16u * FOURS / COPIED, OF_LANE = OF_ROW / 4u, ROW = 16u * FOURS + 16u / sizeof(X) };
   enum : uint { LOADERS = SHARED ? THREADS : 32u, APART = LOADERS / OF_ROW, LOADS = (TOKENS + APART - 1u) / APART };
@@ -35,7 +37,7 @@ struct part_product {
   // A thread's share of a part: the same columns of every APART-th input.
   struct shares {
     INPUTS x;
-    uint rows[LOADS]; // where they begin, in elements
+    uint rows[LOADS]; // offsets of the rows, in elements
     loaded_eight<INPUTS> e[LOADS];
   };
   static inline uint thread_of(uint tid, ushort lane) { return SHARED ? tid : uint(lane); }
@@ -65,7 +67,8 @@ struct part_product {
     fetch_part(s, slice, 0u, own);
   }
 
-  // d += a piece of the weights in the lanes' columns nth of a part. They pass through memory, STAGED blocks of rows at a time.
+  // d += W X for the nth LANE columns of each lane in a part. The weights pass through threadgroup memory,
+  // STAGED blocks of rows at a time.
   template <uint PIECE>
   static inline void multiply_lanes(thread W & w, thread U & up, thread simdgroup_float8x8 * d, uint step, uint part, uint nth, threadgroup const X * tile, threadgroup X * staged, ushort lane) {
     const uint four = part * FOURS + nth * 2u;
@@ -100,7 +103,7 @@ struct part_product {
     const uint own = thread_of(tid, lane);
     for (uint step = slice; step < STEPS; step += SLICES) {
       UNROLL for (uint part = 0; part < PARTS; ++part) {
-        wait(); // all have multiplied by the part before
+        wait(); // all have multiplied the part before
         put_part(s, tile, own);
         wait();
         fetch_part(s, part + 1u < PARTS ? step : step + SLICES, (part + 1u) % PARTS, own);
@@ -113,7 +116,8 @@ struct part_product {
   }
 };
 
-// Two matrices of one format, or one. Of different formats lanes have different columns: one after the other.
+// One matrix, or two of one format at once; with different formats, whose lanes have different columns, one
+// after the other.
 template <bool ALIKE, uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct part_products {
   typedef part_product<COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> all_t;
@@ -143,8 +147,8 @@ struct part_products<false, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> {
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, typename W, typename U, typename INPUTS>
 struct part_tile { typedef part_products<steps_alike<W, U>::VALUE, COLS, TOKENS, SLICES, THREADS, W, U, INPUTS> type; };
 
-// The factors of the norms of a tile's inputs, one input of a simdgroup behind the other: as many loads under way as
-// norm_factors has take more registers than products.
+// norm_factors with one input of a simdgroup after the other. As many loads in flight as in norm_factors
+// would take more registers than the products do.
 template <uint COUNT, uint STRIDE, uint TOKENS, uint SIMDGROUPS, typename WHICH>
 static inline void norm_factors_in_turn(device const float * squares, WHICH rows, float n, float eps, threadgroup float * factors, ushort sg, ushort lane) {
   enum : uint { EACH = (COUNT + 31u) / 32u };

@@ -1,28 +1,30 @@
 #include <metal_stdlib>
 #include <metal_simdgroup_matrix>
 
-// The type of activations: float, or half in bundles that say so.
+// The type of activations: float, or half in bundles that define it so.
 #ifndef MLA_ACT
 #define MLA_ACT float
 #endif
 
-// Only fma is fused. MTLMathModeSafe and -fno-fast-math leave products and sums within a
-// statement to be contracted (Metal Shading Language Specification, 1.6.3); the pragma
-// holds however the source is compiled. It has the language's own name from version 3.2 on.
+// A product and a sum are fused only where the source says fma. MTLMathModeSafe and -fno-fast-math still
+// allow a compiler to contract them within a statement (Metal Shading Language Specification, 1.6.3). The
+// pragma forbids it however the source is compiled. From version 3.2 on the language has a name of its own
+// for it.
 #if __METAL_VERSION__ >= 320
 #pragma METAL fp contract(off)
 #else
 #pragma clang fp contract(off)
 #endif
 
-// Loops over arrays that must stay in registers are unrolled, whatever their length.
+// Loops over arrays that must stay in registers are unrolled completely.
 #ifndef UNROLL
 #define UNROLL _Pragma("clang loop unroll(full)")
 #endif
 
-// What a device without these four lets a kernel do ahead of the dispatch before it, or leaves
-// to the dispatch after it: fetch weights, wait for what earlier dispatches wrote, bring weights
-// near while other loads are under way, and say that later ones may start to fetch theirs.
+// Macros with which consecutive dispatches overlap, on devices that define them. PREFETCH_L2 and PREFETCH_L1
+// load rows of weights into a cache. GRID_WAIT waits until the previous dispatches have ended and their
+// results are visible. LAUNCH_DEPENDENTS lets the next dispatch start, up to its GRID_WAIT. Without them
+// every dispatch starts after the one before.
 #ifndef PREFETCH_L2
 #define PREFETCH_L2(rows, bytes)
 #define PREFETCH_L1(rows, bytes)
@@ -30,8 +32,8 @@
 #define LAUNCH_DEPENDENTS
 #endif
 
-// All that is ours but the kernels lives in a namespace: metal's names are seen from within it,
-// and one of ours hides one of metal's instead of meeting it.
+// Everything but the kernels is in a namespace. Names of namespace metal are visible in it, and a name of
+// this file hides one of metal's instead of clashing with it.
 namespace mla {
 using namespace metal;
 
@@ -57,19 +59,19 @@ struct sixteen_bytes {
   static inline void end_copy(thread const sixteen_bytes & b, threadgroup uint4 * to) { *to = b.v; }
 };
 
-// The same of a word or a vector, as soon as a device without such copies can.
+// The same for a word or a vector. A device without such copies loads and stores at once.
 template <typename WORDS>
 struct whole_copy {
   static inline void begin_whole(threadgroup WORDS * to, device const WORDS * from) { *to = *from; }
 };
 #endif
 
-// One token of a session: its position, the number of cache rows it attends to, its block table.
+// One token of a session: the token, its position, the number of cache rows it attends to, its block table.
 struct Row { uint token; uint pos; uint nkv; uint table; };
 
 enum : uint { PAGE_ROWS = 64 }; // cache rows of a page
 
-// A row's four numbers in one load, in their order.
+// Loads a row's four numbers at once, in their order.
 static inline uint4 whole(constant Row & row) { return *(constant const uint4 *)&row; }
 
 // One selected expert of a token and its weight.
@@ -80,7 +82,7 @@ static inline float silu(float v) { return v / (1.0f + exp(-v)); }
 
 static inline float sigmoid(float v) { return 1.0f / (1.0f + exp(-v)); }
 
-// The lane's own element of an array that every lane holds.
+// Returns element `lane` of an array that every lane holds.
 template <ushort N>
 static inline float own(thread const float * v, ushort lane) {
   float mine = v[0];
@@ -88,7 +90,7 @@ static inline float own(thread const float * v, ushort lane) {
   return mine;
 }
 
-// Sums each element over the simdgroup; every lane gets the sums.
+// Sums each of N elements over the simdgroup; every lane gets all sums.
 template <ushort N>
 static inline void sum_lanes(thread float * v) {
   UNROLL for (ushort r = 0; r < N; ++r) v[r] = simd_sum(v[r]);
@@ -101,19 +103,20 @@ static inline float sum_group(float v) {
   return v;
 }
 
-// Lanes that are D apart give each other N of the 2 N values that they add up.
+// Lanes that are D apart add up 2 N values, of which each lane keeps N sums.
 template <uint N, uint D>
 static inline void add_halves(thread float * v, ushort lane) {
   const bool upper = (lane & D) != 0u;
   UNROLL for (uint i = 0; i < N; ++i) {
-    const float low = v[i], high = v[i + N]; // not chosen among as places, which would have addresses
+    const float low = v[i], high = v[i + N]; // values, not places, are selected: places would need addresses
     v[i] = (upper ? high : low) + simd_shuffle_xor(upper ? low : high, ushort(D));
   }
 }
 
-// Sums each of COUNT values over every LANES neighbouring lanes, both powers of two up to 32. With as many lanes as
-// values each lane has one sum in the end, v[0], of value `which`: that takes a shuffle for every value, not
-// for every value and power of two. The steps are those of simd_sum.
+// Sums each of COUNT values over every LANES neighbouring lanes, both powers of two up to 32. If there are at
+// least as many lanes as values, each lane gets one sum, v[0], that of value `which`. This takes a shuffle
+// for every value instead of one for every value and power of two. The order of additions is that of
+// simd_sum.
 template <ushort LANES, uint COUNT>
 struct lane_sums {
   enum : bool { SHARED = COUNT <= LANES };
@@ -133,7 +136,8 @@ struct lane_sums {
   }
 };
 
-// sum_lanes of which each lane gets one: the sum of element which.
+// Sums each of N elements over the simdgroup, and returns the sum of element `which`, which may differ from
+// lane to lane.
 template <ushort N>
 static inline float sum_one(thread float * v, uint which, ushort lane) {
   if (N == 1 || N > 32 || (N & (N - 1)) != 0) {
@@ -144,8 +148,8 @@ static inline float sum_one(thread float * v, uint which, ushort lane) {
   return simd_shuffle(v[0], ushort(which * (32 / N)));
 }
 
-// Copies in[0..n) times a norm's weight to xs and returns what the thread saw of Σ in².
-// The norm's factor is left out: it multiplies what is made of xs.
+// Copies in[0..n) times a norm's weight to xs and returns the thread's share of Σ in². The norm's factor is
+// left out: the results of the mat-vec are multiplied by it.
 template <uint THREADS, typename X>
 static inline float stage_norm(X in, device const float * weight, uint n, threadgroup float * xs, uint tid) {
   float squares = 0.0f;
@@ -157,7 +161,7 @@ static inline float stage_norm(X in, device const float * weight, uint n, thread
   return squares;
 }
 
-// Hands the simdgroups' shares of a sum over; total adds them up after a barrier.
+// Stores a simdgroup's share of a sum; total adds all shares after a barrier.
 static inline void share(float v, threadgroup float * shares, ushort sg, ushort lane) {
   v = simd_sum(v);
   if (lane == 0) shares[sg] = v;
@@ -170,9 +174,9 @@ static inline float total(threadgroup const float * shares) {
   return sum;
 }
 
-// Where the SLICES simdgroups that share rows leave their sums; add_slices adds them up
-// after a barrier, in the same order in each of them. Lanes after the last row do its
-// sum again: a condition would part these loads from those around them.
+// Stores the sums of one of SLICES simdgroups that share rows. add_slices adds them after a barrier, in the
+// same order in each simdgroup. Lanes beyond the last row repeat its sum, because a condition would keep the
+// compiler from scheduling these loads with others.
 template <ushort N>
 static inline void put_slice(float v, threadgroup float * slices, ushort sg, ushort lane) {
   if (lane < N) slices[sg * N + lane] = v;
@@ -189,13 +193,13 @@ static inline float add_slices(threadgroup const float * slices, ushort sg, usho
 // 1 / sqrt(mean + eps), the factor of an RMS norm over n elements.
 static inline float norm_factor(float squares, float n, float eps) { return 1.0f / sqrt(squares / n + eps); }
 
-// Turns the pair (v, neighbour's v) by an angle; even lanes hold the first of a pair, odd
-// lanes the second.
+// Rotates the pair (v, neighbour's v) by an angle. Even lanes hold the first element of a pair, odd lanes the
+// second.
 static inline float turn_by(float v, float neighbour, float cosine, float sine, bool second) {
   return second ? fma(v, cosine, neighbour * sine) : fma(v, cosine, -(neighbour * sine));
 }
 
-// turn_by the angle whose cosine and sine are at cs.
+// turn_by with the cosine and sine at cs.
 static inline float turn(float v, float neighbour, device const float * cs, bool second) {
   return turn_by(v, neighbour, cs[0], cs[1], second);
 }

@@ -1,25 +1,27 @@
-// What matmul.msl and experts_matmul.msl share: the product of a matrix of weights and the inputs of many rows.
+// The product of a matrix of weights and the inputs of many rows, for matmul.msl, experts_matmul.msl and
+// experts_batch.msl.
 //
-// Products of a matrix of weights and a tile of inputs, in 8 × 8 blocks. A simdgroup makes 8 R rows
-// of results for all inputs of a tile. It goes over the columns in steps of 128. Of each step lane l
-// decodes 32 columns of the rows l / 4 + 8 r, straight from a block's bytes into the left operand; the
-// inputs are in threadgroup memory.
+// A simdgroup multiplies in 8 × 8 blocks. It makes 8 R rows of results for all inputs of a tile. It goes over
+// the columns in steps of 128. In each step lane l decodes 32 columns of rows l / 4 + 8 r, from a block's
+// bytes directly to the left operand. The inputs are in threadgroup memory.
 //
-// Halves are multiplied as they are. Floats are a sum of two halves, x = 64 h + l / 64, and so
-// are weights then: three products of halves keep 21 bits, and inputs of up to 2^20 stay in range.
+// Inputs of halves are multiplied as they are. An input of floats is split into two halves, x = 64 h + l /
+// 64, and weights are split, too. Three products of halves then keep 21 bits, and inputs of up to 2^20 stay
+// in range.
 enum : uint { STEP = 128u };      // columns of a step
 enum : uint { INPUT_ROW = 144u }; // halves from one input's step to the next one's: lanes that load together use all banks
-enum : uint { HALF_ROW = 72u };   // the same of half a step
+enum : uint { HALF_ROW = 72u };   // the same for half a step
 enum : uint { STAGED_ROW = 36u }; // halves of a row of 32 staged weights
 
-// Where a column of a step is in the row of an input: of its second half neighbouring eights change
-// places, so that lanes that load together use all banks, and a pair of eights stays in 32 bytes as it is
-// in memory. A GPU that copies by sectors of 32 bytes takes twice as long where a pair comes apart.
+// The place of a column of a step in the row of an input. In the second half of a step, neighbouring eights
+// of columns are swapped, so that lanes that load at the same time use different banks. A pair of eights
+// stays within 32 bytes, because a GPU that copies sectors of 32 bytes takes twice as long if a pair is
+// split.
 static inline uint column_place(uint c) { return c ^ (c / 64u * 8u); }
 
-// Tiles of inputs: halves of a row, and where in it the columns are that lane p of four decodes as its
-// eights j = 0 to 3. T::column says which columns these are. A tile has all of a step, or the eights 0
-// and 1, or 2 and 3, of all lanes, and then formats with other columns have no use for it.
+// Layouts of a tile of inputs: ROW is the halves of a row; place(p, j) is where the row has eight j = 0 to 3
+// of lane p of four. T::column says which columns an eight has. A tile has a whole step, or in half_step
+// eights 0 and 1, or 2 and 3, of all lanes. The latter tile depends on the columns of the format.
 struct whole_step {
   template <typename T>
   struct places {
@@ -35,10 +37,10 @@ struct half_step {
   };
 };
 
-// d[R][N] += W X for 32 columns: the eights j of four lanes. w[2 r + u] is what the lane has of row
-// l / 4 + 8 r: columns 4 u to 4 u + 3 of its eight. x is the tile, [8 N] rows of PLACES::ROW halves. The
-// weights pass through memory, 16 rows at a time. A platform whose lanes know which elements of
-// a block are theirs has a function of its own.
+// d[R][N] += W X for 32 columns: eight j of each of four lanes. w[2 r + u] is the lane's part of row l / 4 +
+// 8 r: columns 4 u to 4 u + 3 of its eight. x is the tile, [8 N] rows of PLACES::ROW halves. The weights pass
+// through threadgroup memory, 16 rows at a time. A platform that specifies which lane holds which element of
+// a block defines its own function.
 #ifndef MULTIPLY_EIGHTS
 #define MULTIPLY_EIGHTS
 template <typename PLACES, uint R, uint N>
@@ -58,8 +60,8 @@ static inline void multiply_eights(thread simdgroup_float8x8 * d, thread const h
 }
 #endif
 
-// What the left operand is of a weight v: all of it, its rounding error, and for inputs in two halves
-// 64 v, the rounding error of that, and v / 64.
+// The half that a left operand takes of a weight v: v itself, its rounding error; and for inputs in two
+// halves 64 v, the rounding error of 64 v, and v / 64.
 struct piece { enum : uint { WHOLE, REST, GROWN, GROWN_REST, SHRUNK }; };
 
 static inline half4 rest_of(float4 v) { return rounded(v - in_full(rounded(v))); }

@@ -1,7 +1,9 @@
-// Products of a matrix and a prompt's tile of inputs over all columns, and which kind a part has, see product.metal.
+// Products of a matrix and a prompt's tile of inputs, and the choice between these and batch_product, see
+// product.metal.
 //
-// How a step's inputs come to a tile that simdgroups share: whole, a row's columns one behind the other, which costs
-// the least of the memory's bandwidth; or where there is less room in two parts, the eights 0 and 1, then 2 and 3, of all lanes.
+// How a step's inputs are loaded into a tile that simdgroups share: in one part, with consecutive columns,
+// which takes the least memory bandwidth; or if memory is short in two parts, eights 0 and 1, then 2 and 3,
+// of all lanes.
 template <uint PARTS> struct parts_of_step {
   typedef whole_step layout;
   enum : uint { ROW = INPUT_ROW, EIGHTS = 16 };
@@ -17,27 +19,27 @@ template <> struct parts_of_step<2> {
   static inline uint place(uint i) { return 8u * i; }
 };
 
-// Products of a prompt: all simdgroups multiply by the same tile of TOKENS inputs, in two buffers of a part of a step
-// each: of halves one is filled while the other is multiplied by, of floats they have the two terms. One or
-// two simdgroups make the same rows.
+// Products of a prompt. All simdgroups multiply by the same tile of TOKENS inputs. It has two buffers, each
+// for a part of a step. With halves, one buffer is filled while the other is multiplied; with floats, the
+// buffers hold the two terms. One or two simdgroups make the same rows.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
 struct prompt_product {
   typedef sent_eight<typename INPUTS::element> eight_t;
   typedef matrices<W, U> matrices_t;
   typedef typename matrices_t::format format;
   enum : bool { FLOATS = eight_t::TERMS == 2u };
-  enum : bool { PARTED = FLOATS || W::LATE || U::LATE }; // all weights of a step at once would take too many registers
+  enum : bool { PARTED = FLOATS || W::LATE || U::LATE }; // all weights of a step would take too many registers
   enum : uint { PARTS = COPIES && !PARTED ? 1 : 2, STEPS = (COLS + STEP - 1u) / STEP };
   typedef parts_of_step<PARTS> parts_t;
   enum : uint { BUFFER = TOKENS * parts_t::ROW, OF_ROW = parts_t::EIGHTS, APART = THREADS / OF_ROW };
   enum : uint { N = TOKENS / 8u, EIGHTS = (TOKENS * OF_ROW + THREADS - 1u) / THREADS };
   enum : uint { OF_PART = 4u / PARTS, OF_SLICE = OF_PART / SLICES }; // of a lane's four eights of weights
-  enum : bool { ALL = TOKENS * OF_ROW % THREADS == 0u };             // of the threads have as many inputs
-  // The weights that were loaded last are not those of the next step: after the inputs, their copies may
-  // still be under way.
+  enum : bool { ALL = TOKENS * OF_ROW % THREADS == 0u };             // all threads load the same number of inputs
+  // The last loads of weights are for a later step than the next, so their copies may still be in flight when
+  // the inputs have arrived.
   enum : bool { AHEAD = W::AHEAD > 1u && U::AHEAD > 1u };
 
-  // A thread's share of the inputs, the same columns of several rows.
+  // A thread's share of the inputs: the same columns of several rows.
   struct shares {
     INPUTS x;
     uint rows[INPUTS::EVEN ? 1 : EIGHTS]; // where the rows begin, in elements
@@ -72,7 +74,7 @@ struct prompt_product {
     send_part(s, tile, 0u, 0u, tid);
   }
 
-  // d += W X, and d + R N += U X, for the eights of a part, or half of them.
+  // d += W X, and d + R N += U X, for the eights of a part, or if two simdgroups share rows for half of them.
   template <uint PIECE, uint PART>
   static inline void multiply_part(thread const W & w, thread const U & up, thread simdgroup_float8x8 * d, threadgroup const half * x, uint slice, threadgroup half * staged, ushort lane) {
     if (SLICES == 1u || slice == 0u) {
@@ -82,7 +84,7 @@ struct prompt_product {
     }
   }
 
-  // Takes a step's weights, and sends for later ones.
+  // Takes the weights of a step, and starts the loads of later weights.
   static inline void turn(thread W & w, thread U & up, uint step, ushort lane) {
     W::take(w, step, lane);
     U::take(up, step, lane);
@@ -92,7 +94,7 @@ struct prompt_product {
     COPIES_GROUP;
   }
 
-  // Multiplies halves by a part of a step, whose inputs have been sent for, while the next part's are under way.
+  // Multiplies weights by a part of a step of halves, while the inputs of the next part are in flight.
   template <uint PART>
   static inline void follow_halves(thread W & w, thread U & up, thread shares & s, threadgroup half * now, threadgroup half * other, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, uint slice, uint tid, ushort lane) {
     land_part<0>(s, now, tid);
@@ -106,11 +108,11 @@ struct prompt_product {
     if (matrices_t::TWO) multiply_part<piece::REST, PART>(w, up, d, now, slice, staged, lane);
   }
 
-  // The same of floats, whose terms fill both buffers.
+  // The same for floats, whose terms fill both buffers.
   template <uint PART>
   static inline void follow_floats(thread W & w, thread U & up, thread shares & s, threadgroup half * tile, threadgroup half * staged, thread simdgroup_float8x8 * d, uint step, uint slice, uint tid, ushort lane) {
     threadgroup half * rest = tile + BUFFER;
-    threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied by the part before
+    threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied the part before
     land_part<0>(s, tile, tid);
     land_part<eight_t::TERMS - 1u>(s, rest, tid);
     COPIES_LAND;
@@ -145,7 +147,7 @@ struct prompt_product {
   }
 };
 
-// Which of the two: simdgroups that have different steps have tiles of their own.
+// Selects one of the two: simdgroups share a tile unless they take different steps.
 template <uint TOKENS, uint SLICES, uint THREADS> struct tile_kind { enum : bool { SHARED = TOKENS > 16u || 32u * SLICES < THREADS }; };
 
 template <bool SHARED, uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
@@ -153,7 +155,7 @@ struct product_of : batch_product<COLS, TOKENS, SLICES, 4, COPIES, W, U, INPUTS>
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
 struct product_of<true, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> : prompt_product<COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> {};
 
-// Two matrices of formats that want different columns, one after the other.
+// Two matrices of different formats, whose lanes have different columns, one after the other.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
 struct products_apart {
   typedef product_of<tile_kind<TOKENS, SLICES, THREADS>::SHARED, COLS, TOKENS, SLICES, THREADS, COPIES, W, no_weights, INPUTS> first_t;
@@ -177,7 +179,7 @@ struct products_apart {
   }
 };
 
-// A product of one matrix, or of two of one format, and which of these a part has.
+// A product of one matrix, or of two of one format; and the choice between this and products_apart.
 template <uint COLS, uint TOKENS, uint SLICES, uint THREADS, bool COPIES, typename W, typename U, typename INPUTS>
 struct products_together {
   typedef product_of<tile_kind<TOKENS, SLICES, THREADS>::SHARED, COLS, TOKENS, SLICES, THREADS, COPIES, W, U, INPUTS> all_t;

@@ -1,9 +1,9 @@
-// Gating runs in one simdgroup: of each of ROWS rows lane l has N experts, l, l + 32, …. All rows take a step
-// before any takes the next, so that none waits for another. What experts are selected by becomes keys,
-// integers of the same order, since a simdgroup finds the greatest integer in one step; a key of 0 is no
-// expert. Scores that are not numbers count as the mask, so that there is always an expert to pick.
+// Gating runs in one simdgroup. For each of ROWS rows, lane l has N experts: l, l + 32, …. Each step is done
+// for all rows before the next step, so that rows do not wait for each other. Scores become keys, integers in
+// the same order, because a simdgroup finds the greatest integer in one step. Key 0 is no expert. NaN counts
+// as the mask, -1e30, so that there is always an expert to pick.
 
-// The lane's own of EXPERTS numbers, 0 where it has none.
+// Loads the lane's share of EXPERTS numbers, and 0 beyond them.
 template <uint N, uint EXPERTS>
 static inline void load_own(thread float * mine, device const float * all, ushort lane) {
   UNROLL for (uint i = 0; i < N; ++i) mine[i] = 32u * i + lane < EXPERTS ? all[32u * i + lane] : 0.0f;
@@ -16,11 +16,11 @@ static inline uint key_of(float score) {
 
 static inline float score_of(uint key) { return as_type<float>((key & 0x80000000u) != 0u ? key & 0x7fffffffu : ~key); }
 
-// The key of one of EXPERTS experts, or of none.
+// The key of expert e, or 0 if e is beyond EXPERTS.
 template <uint EXPERTS>
 static inline uint expert_key(float score, uint e) { return e < EXPERTS ? key_of(score) : 0u; }
 
-// The greatest of a simdgroup's keys.
+// The greatest key of a simdgroup.
 template <uint N>
 static inline uint greatest(thread const uint * keys) {
   uint best = keys[0];
@@ -28,7 +28,7 @@ static inline uint greatest(thread const uint * keys) {
   return simd_max(best);
 }
 
-// The first of the experts with a key that some have.
+// The first expert with the given key.
 template <uint N>
 static inline uint first_with(thread const uint * keys, uint key, ushort lane) {
   uint at = 32u * N;
@@ -45,7 +45,7 @@ static inline void pick(thread uint * keys, thread uint * first, ushort lane) {
   UNROLL for (uint i = 0; i < ROWS * N; ++i) keys[i] = 32u * (i % N) + lane == first[i / N] ? 0u : keys[i];
 }
 
-// Picks the next expert of each row, which is the best one left, for lane k.
+// Picks the best remaining expert of each row, and keeps it in lane k.
 template <uint ROWS, uint N>
 static inline void pick_for(uint k, thread uint * keys, thread uint * picked, ushort lane) {
   uint first[ROWS];
@@ -72,7 +72,8 @@ static inline void limit_groups(thread uint * keys, ushort lane) {
   }
 }
 
-// Makes e^(logit - maximum) of each row's logits, and their sum. The greatest key is that of the maximum.
+// Replaces logits by e^(logit - maximum), and computes their sum, for each row. The greatest key belongs to
+// the maximum.
 template <uint ROWS, uint N, uint EXPERTS>
 static inline void softmax(thread float * scores, thread float * sums, ushort lane) {
   uint keys[ROWS * N];
@@ -89,7 +90,7 @@ static inline void softmax(thread float * scores, thread float * sums, ushort la
   sum_lanes<ROWS>(sums);
 }
 
-// The score of an expert, which another lane has.
+// Returns the score of expert e, which may be in another lane.
 template <uint N>
 static inline float score_at(thread const float * scores, uint e) {
   float score = 0.0f;
@@ -100,7 +101,7 @@ static inline float score_at(thread const float * scores, uint e) {
   return score;
 }
 
-// Divides each row's weights of the first K lanes by their sum, at least 2^-14.
+// Divides the weights in the first K lanes by their sum, or by 2^-14 if that is larger, for each row.
 template <uint ROWS, uint K>
 static inline void normalize_weights(thread float * weights, ushort lane) {
   float sums[ROWS];

@@ -1,5 +1,5 @@
-// The number of cache rows of one of COUNT attention splits, which are as many as the GPU at hand has use
-// for; see plan.Splits.
+// The number of cache rows of an attention split, when the device has chosen the number of splits; see
+// plan.Splits.PerCore.
 template <uint TILE, uint LEAST>
 static inline uint rows_of_splits(uint nkv, uint splits) {
   uint least = LEAST;

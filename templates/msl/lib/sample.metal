@@ -1,6 +1,6 @@
-// Sampling as in runtime/text/sample, to the bit: every statement on floats is one IEEE
-// operation that nothing contracts (see the pragma at the beginning), all else is
-// integers, whose sums have no order.
+// Sampling with bit-for-bit the results of runtime/text/sample. Every statement on floats is one IEEE
+// operation, which the pragma in prelude.metal keeps from being contracted. Everything else is integers,
+// whose sums do not depend on the order.
 
 // The sampler's parameters and state; see plan.Sampling.
 struct Sampling {
@@ -10,7 +10,7 @@ struct Sampling {
   uint picked;
 };
 
-// After which row a token is picked, and how; see plan.Pick.
+// A pick: after which row a token is picked, and how; see plan.Pick.
 struct Pick {
   Sampling sampling;
   uint row; uint place; uint first; uint entries; uint mask; uint unused;
@@ -28,8 +28,8 @@ static inline void store_wide(threadgroup Wide * w, ulong v) {
   w->high = uint(v >> 32);
 }
 
-// A logit as it is compared: NaN counts as minus infinity, infinity as the largest
-// float, and what is below 2^-100 as zero, whatever the GPU makes of denormals.
+// A logit as it is compared: NaN becomes minus infinity, infinity the largest float, and magnitudes below
+// 2^-100 zero, so that results do not depend on the GPU's denormals.
 static inline float settle(float x) {
   const uint bits = as_type<uint>(x);
   const uint magnitude = bits & 0x7fffffffu;
@@ -43,13 +43,13 @@ static inline uint rank_of(float x) {
   return bits >> 31 != 0u ? ~bits : bits | 0x80000000u;
 }
 
-// The number that has a rank.
+// The inverse of rank_of.
 static inline float unrank(uint r) { return as_type<float>(r >> 31 != 0u ? r & 0x7fffffffu : ~r); }
 
 // Orders tokens: the greater logit first, the lower id among equals.
 static inline ulong token_key(float x, uint id) { return ulong(rank_of(x)) << 32 | ulong(~id); }
 
-// The logit of a token that is among the recent ones n times.
+// The penalised logit of a token that occurs n times among the recent tokens.
 static inline float penalise(float x, uint n, device const Sampling * s) {
   if (n == 0u) return x;
   const float factor = x <= 0.0f ? s->repeat_penalty : s->inv_repeat_penalty;
@@ -60,7 +60,7 @@ static inline float penalise(float x, uint n, device const Sampling * s) {
   return settle(lowered);
 }
 
-// The entry of a token among n, which are in the order of their tokens; n if there is none.
+// Finds the entry of a token among n entries, which are sorted by token; returns n if there is none.
 static inline uint entry_of(device const Adjust * entries, uint n, uint token) {
   uint low = 0u, high = n;
   while (low < high) {
@@ -111,16 +111,16 @@ static inline ulong mul_high(ulong a, ulong b) {
   return ah * bh + (m >> 32) + (k >> 32);
 }
 
-// Memory of the threadgroup that picks: bins of keys with counts and three limbs of
-// weights; sums by thread or block; sums of 32 of those; two results.
+// Threadgroup memory of picking: bins of keys with a count and three limbs of weight each; sums by thread or
+// block; sums of 32 of those; two results.
 #define BINS 1024u
 
-// Tokens per threadgroup that scans, and a lane's share.
+// The tokens that a simdgroup scans, and the share of a lane.
 #define BLOCK 256u
 #define PER_LANE 8u
 
-// Hands over the best that a simdgroup's threads have seen, (rank, id); best_key has
-// the best of all after a barrier.
+// Stores the best (rank, id) of a simdgroup's threads. After a barrier, best_key returns the best of all
+// simdgroups.
 template <uint SIMDGROUPS>
 static inline void share_best(uint best, uint id, threadgroup uint * work, ushort sg, ushort lane) {
   const uint top = simd_max(best);
@@ -137,14 +137,14 @@ static inline ulong best_key(threadgroup const uint * work) {
   return best;
 }
 
-// Adds the tokens with keys from low to high to the bins of their keys' ten bits at shift.
+// Adds the tokens with keys in [low, high] to bins, by ten bits of the key from bit `shift` on.
 template <uint THREADS, bool WEIGHED>
 static inline void fill_bins(device const float * logits, uint n, float top, ulong low, ulong high, uint shift,
                              threadgroup atomic_uint * bins, uint tid) {
   for (uint i = tid; i < 4u * BINS; i += THREADS) atomic_store_explicit(bins + i, 0u, memory_order_relaxed);
   threadgroup_barrier(mem_flags::mem_threadgroup);
   for (uint first = tid; first < n; first += 8u * THREADS) {
-    float x[8]; // loads that wait for nothing
+    float x[8]; // loads in flight at once
     UNROLL for (uint j = 0; j < 8u; ++j) x[j] = logits[min(first + j * THREADS, n - 1u)];
     UNROLL for (uint j = 0; j < 8u; ++j) {
       const uint i = first + j * THREADS;
@@ -162,7 +162,7 @@ static inline void fill_bins(device const float * logits, uint n, float top, ulo
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// What a bin holds: tokens, or their weights.
+// The content of a bin: the number of tokens, or the sum of their weights.
 template <bool WEIGHED>
 static inline ulong bin_amount(threadgroup atomic_uint * bin) {
   if (!WEIGHED) return ulong(atomic_load_explicit(bin, memory_order_relaxed));
@@ -171,7 +171,7 @@ static inline ulong bin_amount(threadgroup atomic_uint * bin) {
          (ulong(atomic_load_explicit(bin + 3u * BINS, memory_order_relaxed)) << 20);
 }
 
-// Adds up n sums by 32; all can be read afterwards.
+// Adds up n sums in groups of 32. Contains the barriers before and after.
 template <uint SUMS>
 static inline void sum_up(threadgroup Wide * sums, uint n, uint tid) {
   threadgroup_barrier(mem_flags::mem_threadgroup);
@@ -183,8 +183,8 @@ static inline void sum_up(threadgroup Wide * sums, uint n, uint tid) {
   threadgroup_barrier(mem_flags::mem_threadgroup);
 }
 
-// threshold of logits of which each thread takes one. Threads may still read found when
-// others are back: what comes next has a barrier before it writes there.
+// threshold for at most one logit per thread. Some threads may still read `found` when others have returned,
+// so the caller needs a barrier before it is written again.
 template <uint THREADS, bool WEIGHED>
 static inline ulong threshold_of_few(device const float * logits, uint n, float top, ulong need, threadgroup uint * work, uint tid) {
   threadgroup uint * amounts = work + THREADS;
@@ -213,9 +213,8 @@ static inline ulong threshold_of_few(device const float * logits, uint n, float 
   return load_wide(found);
 }
 
-// threshold of more. Each round settles ten more bits of it: the bin in which the sum
-// from above reaches the need. What holds for found in threshold_of_few holds here, in
-// the next round too.
+// threshold for more logits. Each round finds ten more bits: the bin in which the sum from above reaches
+// `need`. As in threshold_of_few, `found` needs a barrier before it is written again, also in the next round.
 template <uint SUMS, uint THREADS, bool WEIGHED>
 static inline ulong threshold_of_many(device const float * logits, uint n, float top, ulong need, threadgroup uint * work, uint tid) {
   threadgroup atomic_uint * bins = (threadgroup atomic_uint *)work;
@@ -247,11 +246,11 @@ static inline ulong threshold_of_many(device const float * logits, uint n, float
   return low;
 }
 
-// The greatest key such that those of n logits from it on are `need` together, in
+// The greatest key such that the logits with this key or a greater one, among n, are at least `need`, in
 // number or, if WEIGHED, in weight.
 template <uint SUMS, uint THREADS, bool WEIGHED>
 static inline ulong threshold(device const float * logits, uint n, float top, ulong need, threadgroup uint * work, uint tid) {
-  // Where few are compared all threads look at all keys: of more than 512 the bins are quicker.
+  // For few logits each thread compares its key with all; beyond 512 the bins are faster.
   return n <= THREADS && n <= 512u ? threshold_of_few<THREADS, WEIGHED>(logits, n, top, need, work, tid)
                       : threshold_of_many<SUMS, THREADS, WEIGHED>(logits, n, top, need, work, tid);
 }

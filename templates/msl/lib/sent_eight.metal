@@ -1,7 +1,8 @@
-// Products of a matrix and a batch's tile of inputs over all columns, see product.metal.
+// Copies of inputs to a tile, see product.metal.
 //
-// Eight inputs on their way to threadgroup memory: halves as they are, by the platform's own copies where
-// it has them; terms of floats are made on the way. Of n of them, 8, 4 or 0, the others are 0.
+// Eight inputs on the way to threadgroup memory. Halves are copied as they are, asynchronously if the
+// platform can. Floats are split into two halves on the way. The first n inputs exist (8, 4 or 0); the others
+// become 0.
 template <typename X>
 struct sent_eight {
   enum : uint { TERMS = eight_inputs<X>::TERMS };
@@ -24,6 +25,6 @@ template <> struct sent_eight<half> {
   static inline void put(thread const sent_eight & s, threadgroup half * to) { sixteen_bytes::end_copy(s.v, (threadgroup uint4 *)to); }
 };
 
-// How many of the eight columns from c on there are: rows are of multiples of four.
+// How many of the eight columns from c on exist. The number of columns is a multiple of four.
 template <uint COLS>
 static inline uint columns_from(uint c) { return c + 8u <= COLS ? 8u : COLS % 8u != 0u && c < COLS ? 4u : 0u; }

@@ -1,5 +1,5 @@
-// Which rows a tile's inputs are of: neighbours, or those of a list of selections, K to a row. Behind
-// the last one come copies of it. EVEN: there is no need of them, and rows are the same distance apart.
+// The rows of a tile's inputs: consecutive rows, or the rows of a list of selections, K per row. The rest of
+// a tile repeats the last row. EVEN: the tile is full, and its rows are consecutive.
 template <bool WHOLE>
 struct rows_between {
   enum : bool { EVEN = WHOLE };
@@ -16,7 +16,7 @@ struct rows_selected {
   static inline uint row_of(rows_selected r, uint t) { return r.list[t]; }
 };
 
-// The inputs of rows, STRIDE elements apart, those of a row's selections NTH.
+// The inputs of a tile: rows are STRIDE elements apart, and the selections of a row NTH elements.
 template <typename X, uint STRIDE, uint NTH, typename WHICH>
 struct tile_inputs {
   typedef X element;
@@ -32,7 +32,7 @@ struct tile_inputs {
   static inline device const X * input_at(tile_inputs x, uint t) { return x.base + offset_of(x, t); }
 };
 
-// Eight inputs as they are loaded, and as the halves that are multiplied.
+// Eight inputs in registers, and the halves that are multiplied: TERMS halves per input.
 template <typename X> struct eight_inputs;
 template <> struct eight_inputs<half> {
   enum : uint { TERMS = 1 };
@@ -71,7 +71,7 @@ template <> struct eight_inputs<float> {
   }
 };
 
-// Results of eight inputs on their way to the lanes that finish them: [8][8 R + 4].
+// Results for eight inputs, in threadgroup memory for the lanes that finish them: [8][8 R + 4].
 template <uint R> struct result_block { enum : uint { ROW = 8u * R + 4u, FLOATS = 8u * ROW }; };
 
 template <uint R, uint N>
@@ -80,7 +80,7 @@ static inline void put_results(thread const simdgroup_float8x8 * d, threadgroup 
 }
 
 // The results of rows r and r + 1 for input t of eight, summed over the SLICES simdgroups that share the
-// rows: blocks are those of the first of them, APART floats apart.
+// rows. `blocks` is the block of the first simdgroup; the blocks are APART floats apart.
 template <uint R, uint SLICES, uint APART>
 static inline float2 take_results(threadgroup const float * blocks, uint t, uint r) {
   threadgroup const float * mine = blocks + t * result_block<R>::ROW + r;
@@ -89,13 +89,14 @@ static inline float2 take_results(threadgroup const float * blocks, uint t, uint
   return sum;
 }
 
-// Two neighbours in memory.
+// Loads and stores of two neighbours in memory.
 static inline float2 load_pair(device const float * p) { return *(device const float2 *)p; }
 static inline float2 load_pair(device const half * p) { return two_floats(float(p[0]), float(p[1])); }
 static inline void store_pair(device float * p, float2 v) { *(device float2 *)p = v; }
 static inline void store_pair(device half * p, float2 v) { *(device half2 *)p = two_halves(half(v.x), half(v.y)); }
 
-// silu, as exact as activations are: of halves by the quick functions, which are some 2^-20 off, a half is 2^-11.
+// silu with the precision of activations: halves use the fast functions, whose relative error of some 2^-20
+// is far below a half's 2^-11.
 template <typename X> struct silu_for { static inline float of(float v) { return silu(v); } };
 template <> struct silu_for<half> {
   static inline float of(float v) {
@@ -104,8 +105,8 @@ template <> struct silu_for<half> {
   }
 };
 
-// The cosine and sine by which RoPE of DIM columns turns a pair of them at a position. Nothing is loaded for
-// results that are not turned.
+// Loads the cosine and sine with which RoPE of DIM columns rotates a pair at a position. Nothing is loaded
+// for results that are not rotated.
 template <uint DIM>
 static inline float2 angle_of(device const float * pair, uint position, bool turns) {
   float2 angle = float2(0.0f);
@@ -113,13 +114,13 @@ static inline float2 angle_of(device const float * pair, uint position, bool tur
   return angle;
 }
 
-// The largest power of two up to N and MOST.
+// The largest power of two that is at most N and at most MOST.
 template <uint N, uint MOST> struct power_of_two { enum : uint { VALUE = N < 2u || MOST < 2u ? 1u : 2u * power_of_two<N / 2u, MOST / 2u>::VALUE }; };
 template <uint MOST> struct power_of_two<0, MOST> { enum : uint { VALUE = 1u }; };
 template <uint MOST> struct power_of_two<1, MOST> { enum : uint { VALUE = 1u }; };
 
-// The factors of the norms of a tile's inputs, from the COUNT partial sums of squares of each. The loads
-// for several inputs are under way together, and lanes make a factor each.
+// Makes the factors of the norms of a tile's inputs, from COUNT partial sums of squares each. Loads for
+// TOGETHER inputs are in flight at once, and each of these factors is computed by its own lane.
 template <uint COUNT, uint STRIDE, uint TOKENS, uint SIMDGROUPS, typename WHICH>
 static inline void norm_factors(device const float * squares, WHICH rows, float n, float eps, threadgroup float * factors, ushort sg, ushort lane) {
   enum : uint { EACH = (COUNT + 31u) / 32u, TURNS = (TOKENS + SIMDGROUPS - 1u) / SIMDGROUPS };

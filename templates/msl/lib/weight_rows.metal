@@ -1,6 +1,6 @@
-// The weights of a simdgroup on their way to products with many inputs, see product.metal.
+// Loading the weights of a simdgroup for products with many inputs, see product.metal.
 //
-// Sixteen bytes on their way to threadgroup memory, from where they are as aligned as multiples of ALIGN bytes.
+// Starts the copy of sixteen bytes, aligned to ALIGN bytes, to threadgroup memory.
 template <uint ALIGN>
 static inline void copy_sixteen(threadgroup uint4 * to, device const uchar * from) {
   if (ALIGN % 16u == 0u) {
@@ -12,13 +12,13 @@ static inline void copy_sixteen(threadgroup uint4 * to, device const uchar * fro
   }
 }
 
-// Where the rows that a lane reads begin.
+// The starts of the rows that a lane reads.
 template <uint R> struct row_pointers { device const uchar * at[R]; };
 
-// Where a simdgroup has its rows' weights of the next steps: BUFFERS of threadgroup memory, as many as ROOM
-// bytes hold, 4 at most; none: in registers. Copies hold no registers: the assembler of a GPU that is short
-// of these moves loads down to where they are used, and each step then waits for memory. One lane
-// copies what several multiply.
+// The buffers for the weights of the next steps in threadgroup memory: as many as fit ROOM bytes, at most 4;
+// 0: registers hold the next step. Copies take no registers. If loads into registers take too many, the
+// assembler moves them down to their use, and each step waits for memory. One lane copies what several lanes
+// multiply.
 template <typename T, uint COLS, uint R, uint ROOM>
 struct weight_buffers {
   typedef lane_words<T, COLS> words_t;
@@ -26,14 +26,14 @@ struct weight_buffers {
   enum : uint { FIT = BYTES > 0u ? ROOM / (BYTES > 0u ? BYTES : 1u) : 0u, BUFFERS = FIT < 4u ? FIT : 4u };
 };
 
-// Steps in threadgroup memory: of a buffer the sixteens of all rows, then their words.
+// Steps in threadgroup memory. A buffer has the sixteens of all rows, then their words.
 template <typename T, uint COLS, uint R, uint BYTES, uint BUFFERS>
 struct coming_steps {
   typedef lane_words<T, COLS> words_t;
   enum : uint { AHEAD = BUFFERS, LATER = BUFFERS - 1u, END = BYTES * BUFFERS };
   enum : bool { SINGLE = BUFFERS == 1u, LATE = false };
   threadgroup uchar * memory;
-  uint at; // the buffer of the step that is taken next, in bytes
+  uint at; // byte offset of the buffer that is taken next
 
   static inline void begin_coming(thread coming_steps & s, threadgroup uchar * room) {
     s.memory = room;
@@ -46,7 +46,7 @@ struct coming_steps {
     return (threadgroup uint *)(s.memory + s.at + R * words_t::SIXTEENS * 512u) + (r * words_t::WORDS + i) * (32u / words_t::SHARERS) + lane / words_t::SHARERS;
   }
 
-  // Into the buffer at hand, whose step has been taken.
+  // Copies a step into the current buffer, whose step has been taken.
   static inline void send(thread coming_steps & s, thread const row_pointers<R> & rows, uint step, ushort lane) {
     if (step * STEP < COLS) {
       UNROLL for (uint r = 0; r < R; ++r) {
@@ -70,7 +70,7 @@ struct coming_steps {
   }
 };
 
-// One step in registers. Columns after the last one may be any weights: their inputs are 0.
+// The next step in registers. Columns beyond the last one may get any weights: their inputs are 0.
 template <typename T, uint COLS, uint R, uint BYTES>
 struct coming_steps<T, COLS, R, BYTES, 0> {
   enum : uint { AHEAD = 1, LATER = 4 };
@@ -86,7 +86,7 @@ struct coming_steps<T, COLS, R, BYTES, 0> {
   }
 };
 
-// None: two steps would leave a thread no registers for its results.
+// No next step: two steps would leave too few registers for results.
 struct no_steps {
   enum : uint { AHEAD = 1, LATER = 4 };
   enum : bool { SINGLE = false, LATE = true };
@@ -97,7 +97,8 @@ struct no_steps {
   static inline void take_coming(thread const no_steps &, thread RUN *, uint, ushort) {}
 };
 
-// Which of these: weights of four bytes are fetched when a prompt's inputs are multiplied by them.
+// Selects one of the three. Weights of four bytes are loaded only when a prompt's inputs are multiplied by
+// them (MANY).
 template <typename T, uint COLS, uint R, uint ROOM, bool MANY>
 struct steps_of {
   typedef weight_buffers<T, COLS, R, ROOM> buffers;
@@ -106,31 +107,31 @@ struct steps_of {
 template <typename T, uint COLS, uint R, uint ROOM>
 struct steps_of<T, COLS, R, ROOM, true> { typedef no_steps type; };
 
-// The lane's rows of a matrix of COLS columns, what it has of a step of them, and where the next steps are.
+// The lane's rows of a matrix of COLS columns: its part of the current step, and the next steps.
 template <typename T, uint COLS, uint R, uint TOKENS, uint ROOM>
 struct weight_rows {
   typedef typename steps_of<T, COLS, R, ROOM, (TOKENS > 32u && sizeof(typename T::run) * R > 256u)>::type steps_t;
-  // AHEAD: how many steps are prefetched before the first is used; LATER: how many of those after a step that is used
-  // may be on their way as copies, of which registers have none.
+  // AHEAD: number of steps that are prefetched before the first is used. LATER: number of copies of later steps
+  // that may be in flight while a step is used. Loads into registers are no copies.
   enum : uint { AHEAD = steps_t::AHEAD, LATER = steps_t::LATER, ROW_BLOCKS = R };
-  enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer: what was sent last is taken next
+  enum : bool { LATE = steps_t::LATE, SINGLE = steps_t::SINGLE }; // SINGLE: one buffer, so the last copy is taken next
   row_pointers<R> rows;
   typename T::run now[R];
   steps_t coming;
 
-  // Rows from first on; after the last row come copies of it, whose results go nowhere.
+  // Begins with rows from first on. Rows beyond the last repeat it; their results are not stored.
   static inline void begin(thread weight_rows & w, device const uchar * matrix, uint first, uint last, threadgroup uchar * room, ushort lane) {
     begin_rows(w, matrix, first, last, lane);
     steps_t::begin_coming(w.coming, room);
   }
-  // Loads are of these rows from now on; those in flight stay.
+  // Later loads are of these rows. Loads in flight continue.
   static inline void begin_rows(thread weight_rows & w, device const uchar * matrix, uint first, uint last, ushort lane) {
     UNROLL for (uint r = 0; r < R; ++r) w.rows.at[r] = matrix + ulong(min(first + lane / 4u + 8u * r, last)) * T::row_bytes(COLS);
   }
 
-  // Begins to load a step, in the order of use: the first AHEAD ones, then after each
-  // take for the step that is AHEAD of it. Before a take all lanes' copies have arrived, and all lanes
-  // have taken before one sends: a lane takes what others have copied.
+  // send_step starts to load a step. Steps are loaded in order of use: first AHEAD steps, then after each take
+  // the step that is AHEAD after it. The copies of all lanes must have arrived before a take, and all lanes
+  // must have taken before the next send_step, because lanes take what others have copied.
   static inline void send_step(thread weight_rows & w, uint step, ushort lane) { steps_t::send(w.coming, w.rows, step, lane); }
   static inline void take(thread weight_rows & w, uint step, ushort lane) { steps_t::take_coming(w.coming, w.now, step, lane); }
 
@@ -138,21 +139,21 @@ struct weight_rows {
     UNROLL for (uint i = 0; i < AHEAD; ++i) send_step(w, first + i * stride, lane);
   }
 
-  // Before the eights of a step that has been taken are multiplied: others need no registers.
+  // Loads the weights of a LATE format, just before the step is multiplied.
   static inline void fetch_late(thread weight_rows & w, uint step, ushort lane) {
     UNROLL for (uint r = 0; steps_t::LATE && r < R; ++r) T::template fetch_run<COLS>(w.rows.at[r], min(step, (COLS - 1u) / STEP), lane % 4u, w.now[r]);
   }
 
-  // The eights j of the lane's rows.
+  // Decodes eight j of the lane's rows.
   template <uint PIECE>
   static inline void decode(thread const weight_rows & w, uint j, thread half4 * v) {
     UNROLL for (uint i = 0; i < 2u * R; ++i) v[i] = piece_of<T, PIECE>(w.now[i / 2u], j, i % 2u);
   }
 };
 
-// In the place of a second matrix where there is none.
+// Stands for a second matrix if there is none.
 struct no_weights {
-  enum : uint { AHEAD = 4, LATER = 4 }; // no less than others
+  enum : uint { AHEAD = 4, LATER = 4 }; // the largest values, so that the first matrix decides
   enum : bool { LATE = false, SINGLE = false };
   static inline void begin(thread no_weights &, device const uchar *, uint, uint, threadgroup uchar *, ushort) {}
   static inline void begin_rows(thread no_weights &, device const uchar *, uint, uint, ushort) {}

@@ -2,5 +2,5 @@
 
 package deep
 
-// On says that the deep tier runs.
+// On reports whether the deep tier runs.
 const On = true

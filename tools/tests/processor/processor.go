@@ -1,5 +1,5 @@
-// Package processor tells tests how much of the processors' time the process has used. Other
-// programs of a busy machine lengthen that of the clock, and this hardly.
+// Package processor measures the processor time of the process, for tests of speed. Unlike wall time, it
+// hardly depends on other programs on the machine.
 package processor
 
 import (
@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Time is what all threads of the process have used so far, for itself and in the system.
+// Time returns the user and system time that all threads of the process have used so far.
 func Time(t testing.TB) time.Duration {
 	t.Helper()
 	var used unix.Rusage

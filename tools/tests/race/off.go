@@ -1,8 +1,8 @@
 //go:build !race
 
-// Package race tells tests whether the race detector watches: programs are then some ten
-// times slower, and use several times the memory.
+// Package race tells tests whether they are built with the race detector. Programs are then about ten times
+// slower and use several times the memory.
 package race
 
-// On says that the race detector watches.
+// On reports whether the program was built with the race detector.
 const On = false

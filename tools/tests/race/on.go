@@ -2,5 +2,5 @@
 
 package race
 
-// On says that the race detector watches.
+// On reports whether the program was built with the race detector.
 const On = true

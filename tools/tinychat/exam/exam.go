@@ -1,5 +1,5 @@
-// Package exam has a model answer held-out prompts, of which each has one right answer, and
-// counts how many it gets right: testdata/cases.json, which tools/tinychat/cases.py writes.
+// Package exam evaluates a model on held-out prompts that have one right answer each, and counts the right
+// answers. The prompts are in testdata/cases.json, written by tools/tinychat/cases.py.
 package exam
 
 import (
@@ -24,7 +24,7 @@ type Call struct {
 	Arguments string `json:"arguments"` // a JSON object
 }
 
-// Message is one of a conversation, as cases.json has it.
+// Message is a message of a conversation in cases.json.
 type Message struct {
 	Role      string `json:"role"`
 	Content   string `json:"content"`
@@ -40,17 +40,16 @@ type Case struct {
 	Thinking     bool      `json:"thinking"`
 	KeepThinking bool      `json:"keep_thinking"`
 	Answer       Message   `json:"answer"`
-	// Wanted is all that the model should write, with the token that ends its turn.
+	// Wanted is the complete text that the model should write, with the token that ends its turn.
 	Wanted string `json:"wanted"`
-	// Checks of the prompt and Wanted, as the generator of the training texts has them: the
-	// CRC-32 of the text, how many tokens it has, and the CRC-32 of these as little-endian
-	// 16-bit numbers.
+	// Checksums by the generator of the training texts, of the prompt followed by Wanted: the CRC-32 of the
+	// text, the number of tokens, and the CRC-32 of the tokens as little-endian 16-bit numbers.
 	TextCRC   uint32 `json:"text_crc"`
 	Tokens    int    `json:"tokens"`
 	TokensCRC uint32 `json:"tokens_crc"`
 }
 
-// Cases are all cases. They are checked when the package is tested.
+// Cases returns all cases. The tests of this package check the cases.
 func Cases() ([]Case, error) {
 	var list []Case
 	if err := json.Unmarshal(casesJSON, &list); err != nil {
@@ -59,7 +58,7 @@ func Cases() ([]Case, error) {
 	return list, nil
 }
 
-// Prompt is the text of a case up to where the model's answer begins.
+// Prompt returns the text of a case up to the place where the model's answer begins.
 func (c *Case) Prompt(r chat.Renderer) (string, error) {
 	var messages []chat.Message
 	for _, m := range c.Messages {
@@ -79,13 +78,13 @@ func (c *Case) tools() (list []json.RawMessage) {
 	return list
 }
 
-// Right says whether an answer, as the model wrote it but for the token that ended it, says
-// the right thing and makes the right calls. What it thinks does not count.
+// Right reports whether an answer has the right text and makes the right calls. text is the answer as the
+// model wrote it, without the token that ended it. Thoughts are not compared.
 func (c *Case) Right(r chat.Renderer, text string) bool {
 	p := output.New(output.Config{Format: output.FormatOf(r.Template()), Tools: c.tools(), Thinking: c.Thinking})
 	var got Message
 	events := p.Push(text)
-	if p.Thinking() { // a call within thoughts is none here: the model was taught to end them
+	if p.Thinking() { // a call inside unfinished thoughts does not count: the model was trained to end its thoughts first
 		return false
 	}
 	for _, e := range append(events, p.Close()...) {
@@ -101,7 +100,7 @@ func (c *Case) Right(r chat.Renderer, text string) bool {
 	return strings.TrimSpace(got.Content) == c.Answer.Content && slices.EqualFunc(got.Calls, c.Answer.Calls, equal)
 }
 
-// equal compares calls, whatever the order and the spacing of their arguments.
+// equal compares two calls. The order and the white space of their arguments do not matter.
 func equal(a, b Call) bool {
 	var x, y map[string]any
 	if json.Unmarshal([]byte(a.Arguments), &x) != nil || json.Unmarshal([]byte(b.Arguments), &y) != nil {
@@ -110,18 +109,18 @@ func equal(a, b Call) bool {
 	return a.Name == b.Name && reflect.DeepEqual(x, y)
 }
 
-// Answer is what a model made of a prompt.
+// Answer is a model's answer to a prompt.
 type Answer struct {
 	Text string // without End
-	End  string // the token that ended the answer; "": it was cut
-	// Drafted is how many tokens were guessed, and Accepted how many of them are the text's.
+	End  string // the token that ended the answer; empty: the limit of tokens was reached
+	// Drafted is the number of drafted tokens, Accepted how many of them the model accepted.
 	Drafted, Accepted int
 }
 
-// Taker answers prompts greedily.
+// Taker answers prompts with greedy sampling.
 type Taker interface {
 	Renderer() chat.Renderer
-	// Answer continues a prompt by at most a given number of tokens.
+	// Answer continues a prompt by at most most tokens.
 	Answer(ctx context.Context, prompt string, most int) (Answer, error)
 }
 
@@ -130,17 +129,17 @@ type Row struct {
 	Kind     string
 	Thinking bool
 	Cases    int
-	Right    int // the answer and its calls are right
-	Whole    int // so are the thoughts and the end of the turn: all of Case.Wanted
+	Right    int // answers with the right text and calls
+	Whole    int // answers equal to Case.Wanted, with thoughts and the end of the turn
 	Drafted  int
 	Accepted int
 }
 
-// Table is the result of an exam.
+// Table is the result of an exam: a row per kind.
 type Table []Row
 
-// Take has the taker answer cases. Answers may be longer than the right ones by a half and
-// some tokens. wrong, if it is not nil, is told of each answer that is not right.
+// Take lets the taker answer cases. An answer may be half as long again as the right one, and some tokens
+// more. wrong, if not nil, is called for each wrong answer.
 func Take(ctx context.Context, t Taker, cases []Case, wrong func(c *Case, a Answer)) (Table, error) {
 	var table Table
 	for i := range cases {
@@ -169,7 +168,7 @@ func Take(ctx context.Context, t Taker, cases []Case, wrong func(c *Case, a Answ
 	return table, nil
 }
 
-// row is that of a case, which is added if there is none.
+// row returns the row of a case's kind, which is added if it is missing.
 func (t *Table) row(c *Case) *Row {
 	i := slices.IndexFunc(*t, func(r Row) bool { return r.Kind == c.Kind && r.Thinking == c.Thinking })
 	if i < 0 {
@@ -179,7 +178,7 @@ func (t *Table) row(c *Case) *Row {
 	return &(*t)[i]
 }
 
-// Sum adds the rows whose kind is in the list; all, if it is empty.
+// Sum adds the rows of some kinds. Without kinds it adds all rows.
 func (t Table) Sum(kinds ...string) Row {
 	out := Row{Kind: "all"}
 	for _, r := range t {
@@ -191,10 +190,10 @@ func (t Table) Sum(kinds ...string) Row {
 	return out
 }
 
-// Percent is the share of right answers; 0 without cases.
+// Percent returns the share of right answers in percent, 0 without cases.
 func (r Row) Percent() float64 { return percent(r.Right, r.Cases) }
 
-// Acceptance is the share of guesses that were right, in percent; 0 without guesses.
+// Acceptance returns the share of accepted drafts in percent, 0 without drafts.
 func (r Row) Acceptance() float64 { return percent(r.Accepted, r.Drafted) }
 
 func percent(part, whole int) float64 {
@@ -204,7 +203,7 @@ func percent(part, whole int) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// String is the table in Markdown.
+// String returns the table in Markdown.
 func (t Table) String() string {
 	var out strings.Builder
 	out.WriteString("| kind | thinking | cases | right | % | whole text | guesses | right | % |\n")

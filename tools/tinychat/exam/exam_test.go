@@ -14,7 +14,7 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// vocabulary is that of the model, as its file will have it.
+// vocabulary reads the tokenizer of the model.
 func vocabulary(t *testing.T) *tokenizer.Tokenizer {
 	t.Helper()
 	data, err := os.ReadFile("../vocab.json")
@@ -69,8 +69,8 @@ func all(t *testing.T) []Case {
 	return cases
 }
 
-// TestCases: the generator of the training texts writes them as this project's renderer
-// does, and cuts them into the same tokens; and what it calls right is found right.
+// TestCases checks that the generator of the training texts writes the same text as this project's renderer
+// and splits it into the same tokens, and that its right answers count as right.
 func TestCases(t *testing.T) {
 	tok, r := vocabulary(t), glm(t)
 	kinds := map[string]int{}
@@ -114,7 +114,7 @@ func (c *Case) ended() (text string, ok bool) {
 	return "", false
 }
 
-// TestRight: what is nearly right is wrong.
+// TestRight checks that nearly right answers count as wrong.
 func TestRight(t *testing.T) {
 	r := glm(t)
 	const tool = `{"type":"function","function":{"name":"mul","parameters":{"type":"object","properties":{"a":{"type":"integer"},"b":{"type":"integer"}}}}}`
@@ -147,7 +147,7 @@ func TestRight(t *testing.T) {
 	}
 }
 
-// writer is a Taker that writes what a test wants.
+// writer is a Taker that returns a given answer.
 type writer struct {
 	renderer chat.Renderer
 	answer   func(prompt string, most int) (Answer, error)

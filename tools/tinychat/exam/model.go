@@ -21,8 +21,7 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// Model is a Taker: a model on the CPU device, with guesses by its layer that predicts the
-// token after next if it has one.
+// Model is a Taker on the CPU device. It drafts tokens with its multi-token prediction layer if it has one.
 type Model struct {
 	engine   *engine.Engine
 	model    *engine.Model
@@ -32,10 +31,10 @@ type Model struct {
 	drafts   bool
 }
 
-// longest is more tokens than any case has with its answer.
+// longest is an upper bound of the tokens of a case with its answer.
 const longest = 2048
 
-// Open loads a GGUF file. Its bundles are compiled from its header.
+// Open loads a GGUF file. Its bundles are compiled from the header of the file.
 func Open(path string, threads int) (*Model, error) {
 	file, err := gguf.Open(path)
 	if err != nil {
@@ -52,7 +51,7 @@ func Open(path string, threads int) (*Model, error) {
 	return m, nil
 }
 
-// compiled is an engine for a file, and whether it has a layer that predicts.
+// compiled returns an engine for a file, and whether the model has a multi-token prediction layer.
 func compiled(file *gguf.File) (e *engine.Engine, drafts bool, err error) {
 	text, err := initspec.Generate(file, "model.yaml")
 	if err != nil {
@@ -117,7 +116,7 @@ func (m *Model) Close() error {
 // Renderer implements Taker.
 func (m *Model) Renderer() chat.Renderer { return m.renderer }
 
-// tokens are those of a prompt of the renderer.
+// tokens returns the tokens of a prompt.
 func (m *Model) tokens(prompt string) []int32 {
 	return m.tok.Encode(prompt, tokenizer.EncodeOptions{ParseSpecial: true, Escaped: true})
 }

@@ -11,7 +11,7 @@ import (
 	"mla/runtime/gguf"
 )
 
-// small is a model of random weights with a layer that predicts.
+// small is a model of random weights with a multi-token prediction layer.
 const small = "../../../testdata/models/glm47mtp-mini-Q4_K_M.gguf"
 
 // chatting writes the model with GLM's template, which its file lacks.

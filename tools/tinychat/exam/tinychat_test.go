@@ -8,7 +8,7 @@ import (
 )
 
 // TestTinychat: the shipped model has the stated share of held-out prompts right, and its
-// layer that predicts guesses well.
+// multi-token prediction layer guesses well.
 func TestTinychat(t *testing.T) {
 	const path = "../../../testdata/tinychat.gguf"
 	info, err := os.Stat(path)

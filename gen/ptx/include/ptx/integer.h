@@ -12,7 +12,7 @@ METAL_FUNC int mulhi(int a, int b) { return int((long(a) * b) >> 32); }
 METAL_FUNC ulong mulhi(ulong a, ulong b) { return ulong(((unsigned __int128)a * b) >> 64); }
 METAL_FUNC uint extract_bits(uint x, uint offset, uint bits) { return bits == 0 ? 0u : (x >> offset) & (~0u >> (32u - bits)); }
 
-// (a & b) | c in one instruction: the compiler would put each constant into one of its own.
+// (a & b) | c in one instruction (lop3). The compiler would load each constant with an instruction of its own.
 METAL_FUNC uint and_or(uint a, uint b, uint c) {
   uint r;
   asm("lop3.b32 %0, %1, %2, %3, 0xEA;" : "=r"(r) : "r"(a), "r"(b), "r"(c));
@@ -20,6 +20,7 @@ METAL_FUNC uint and_or(uint a, uint b, uint c) {
 }
 
 // Four of the eight bytes of a and b, counted from a's lowest; a hexadecimal digit of which names each.
+// The instruction is prmt.
 METAL_FUNC uint bytes_of(uint a, uint b, uint which) { return uint(__nvvm_prmt(int(a), int(b), int(which))); }
 }
 #define AND_OR(a, b, c) metal::and_or(a, b, c)

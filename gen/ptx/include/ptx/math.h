@@ -18,7 +18,7 @@ template <typename T> METAL_FUNC T trunc(T x) { return __builtin_elementwise_tru
 template <typename T> METAL_FUNC T select(T a, T b, bool c) { return c ? b : a; }
 template <typename T> METAL_FUNC T mix(T a, T b, T t) { return a + (b - a) * t; }
 
-// Σ a[i] b[i], from the first element on.
+// Σ a[i] b[i], summed in ascending order of i.
 template <typename V>
 METAL_FUNC typename shape<V>::element dot(V a, V b) {
   typename shape<V>::element sum = a[0] * b[0];
@@ -33,8 +33,8 @@ namespace precise {
 // 2^n for n in [-126, 127].
 METAL_FUNC float power_of_two(int n) { return __builtin_bit_cast(float, (n + 127) << 23); }
 
-// e^r 2^n for |r| <= ln(2)/2 and n in [-152, 129]; the polynomial is the minimax one of
-// (e^r - 1 - r) / r², and 2^n is split so that subnormal results round once.
+// e^r 2^n for |r| <= ln(2)/2 and n in [-152, 129]. The polynomial is the minimax approximation of (e^r - 1 -
+// r) / r². 2^n is split into two factors so that subnormal results are rounded only once.
 METAL_FUNC float exp_reduced(float r, int n) {
   float p = 0x1.a0d2cep-13f;
   p = fma(p, r, 0x1.6e879cp-10f);
@@ -47,7 +47,7 @@ METAL_FUNC float exp_reduced(float r, int n) {
   return p * power_of_two(half_n) * power_of_two(n - half_n);
 }
 
-// The nearest integer to v, |v| < 2^21, in the low bits of the sum.
+// Adding this number to v, |v| < 2^21, leaves the nearest integer to v in the low bits of the sum.
 constexpr float to_integer = 0x1.8p23f;
 METAL_FUNC int integer_of(float shifted) { return __builtin_bit_cast(int, shifted) - __builtin_bit_cast(int, to_integer); }
 
@@ -66,12 +66,12 @@ METAL_FUNC float exp2(float x) {
   return x < -151.0f ? 0.0f : x >= 128.0f ? __builtin_inff() : e;
 }
 
-// log(m 2^n) = n ln 2 + log(m) with m in [sqrt(1/2), sqrt(2)), and with s = f / (2 + f),
-// f = m - 1: log(m) = f - f²/2 + s (f²/2 + R(s²)).
+// log(m 2^n) = n ln 2 + log(m) with m in [sqrt(1/2), sqrt(2)). With f = m - 1 and s = f / (2 + f): log(m) = f
+// - f²/2 + s (f²/2 + R(s²)).
 METAL_FUNC float log(float x) {
   const bool small = x < 0x1p-126f;
   const float y = small ? x * 0x1p25f : x;
-  const int bits = __builtin_bit_cast(int, y) - 0x3f3504f3; // of sqrt(1/2)
+  const int bits = __builtin_bit_cast(int, y) - 0x3f3504f3; // the bits of sqrt(1/2)
   const float n = float((bits >> 23) - (small ? 25 : 0));
   const float f = __builtin_bit_cast(float, (bits & 0x7fffff) + 0x3f3504f3) - 1.0f;
   const float s = f / (2.0f + f), z = s * s, w = z * z;

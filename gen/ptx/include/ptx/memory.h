@@ -1,5 +1,5 @@
-// Barriers, fences and atomics. A barrier of CUDA orders all memory that the threads
-// share, whatever the flags.
+// Barriers, fences and atomics. The barrier of CUDA orders all memory that the threads share, so
+// memory flags are ignored.
 #pragma once
 
 namespace metal {
@@ -9,8 +9,8 @@ METAL_FUNC constexpr mem_flags operator|(mem_flags a, mem_flags b) { return mem_
 METAL_FUNC void threadgroup_barrier(mem_flags) { __syncthreads(); }
 METAL_FUNC void simdgroup_barrier(mem_flags) { __nvvm_bar_warp_sync(all_lanes); }
 
-// What the sources say about the dispatch before, for kernels that begin before it
-// has ended (programmatic dependent launch). Without such a launch both do nothing.
+// Programmatic dependent launch: GRID_WAIT waits for the end of the dispatch before, and LAUNCH_DEPENDENTS allows
+// the next one to begin. Without such a launch both do nothing.
 #define GRID_WAIT asm volatile("griddepcontrol.wait;" ::: "memory")
 #define LAUNCH_DEPENDENTS asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
 
@@ -22,7 +22,7 @@ METAL_FUNC void prefetch(const uchar *rows, ulong bytes) {
 #define PREFETCH_L2(rows, bytes) metal::prefetch(rows, bytes)
 
 // Brings a simdgroup's weights from there into the level-1 cache, whose lines are filled
-// by 32 bytes: that many per lane.
+// in sectors of 32 bytes: one sector per lane.
 METAL_FUNC void bring_near(const uchar *rows, ulong bytes) {
   const ulong first = position::thread_index_in_simdgroup() * 32u;
   _Pragma("clang loop unroll(full)") for (ulong at = 0; at < bytes; at += simd_width * 32u)
@@ -30,9 +30,10 @@ METAL_FUNC void bring_near(const uchar *rows, ulong bytes) {
 }
 #define PREFETCH_L1(rows, bytes) metal::bring_near(rows, bytes)
 
-// Copies that need no registers; those of a thread are complete after COPIES_LAND.
+// Asynchronous copies to shared memory (cp.async), which need no registers. The copies of a thread are
+// complete after COPIES_LAND.
 struct sixteen_bytes {
-  // By way of the level-1 cache only what is read there again.
+  // NEAR keeps the data in the level-1 cache too, for data that is read again from there.
   template <bool NEAR = false>
   METAL_FUNC static void begin_copy(sixteen_bytes &, uint4 *to, const uint4 *from, uint bytes) {
     const uint at = uint(ulong((__attribute__((address_space(3))) void *)to));
@@ -62,8 +63,9 @@ struct whole_copy {
 enum memory_order : int { memory_order_relaxed, memory_order_acquire, memory_order_release, memory_order_acq_rel, memory_order_seq_cst };
 enum thread_scope : int { thread_scope_thread, thread_scope_simdgroup, thread_scope_threadgroup, thread_scope_device };
 
-// Enough between threadgroups that hand memory over: what one stores before its fence and an
-// atomic operation, another loads after an atomic operation that comes later and its fence.
+// Acquire-release order is enough between threadgroups that hand over memory. One stores, executes a fence,
+// then an atomic operation. Another executes a later atomic operation on the same address, then a fence, then
+// loads.
 #define FENCE_ORDER memory_order_acq_rel
 
 METAL_FUNC void atomic_thread_fence(mem_flags, memory_order order, thread_scope scope = thread_scope_device) {

@@ -1,5 +1,5 @@
-// Where a thread is. Grids and threadgroups have one dimension here, as all plans
-// have: a dispatch is Kernel.Groups() threadgroups of Kernel.Threads threads.
+// Positions of a thread in the grid. Grids and threadgroups have one dimension, as in all plans: a dispatch
+// is Kernel.Groups() threadgroups of Kernel.Threads threads.
 #pragma once
 
 namespace metal {

@@ -1,12 +1,12 @@
-// What the threads of a simdgroup tell each other. All 32 take part in every call, as
-// the executor checks; so each lane is in the masks.
+// Functions of a simdgroup (a warp). All 32 lanes take part in every call, so the masks contain all lanes.
+// The CPU executor checks this.
 #pragma once
 
 namespace metal {
 constexpr uint all_lanes = 0xffffffffu;
 constexpr int last_lane = 31;
 
-// f for each 32-bit word of v.
+// Applies f to each 32-bit word of v.
 template <typename T, typename F>
 METAL_FUNC T each_word(T v, F f) {
   if constexpr (sizeof(T) == 1) {
@@ -38,8 +38,8 @@ template <typename T> METAL_FUNC T simd_shuffle_up(T v, ushort n) {
 template <typename T> METAL_FUNC T simd_broadcast(T v, ushort lane) { return simd_shuffle(v, lane); }
 template <typename T> METAL_FUNC T simd_broadcast_first(T v) { return simd_shuffle(v, ushort(0)); }
 
-// Every lane gets the same bits: f is commutative. The order of a sum is that of the
-// CPU executor: lane i with i + 16, then with i + 8, ….
+// Reduces v over all lanes with f. Every lane gets the same bits, because f is commutative. The order is that
+// of the CPU executor: lane i with i + 16, then with i + 8, ….
 template <typename T, typename F>
 METAL_FUNC T simd_reduce(T v, F f) {
   for (ushort d = simd_width / 2; d; d /= 2) v = f(v, simd_shuffle_xor(v, d));
@@ -67,7 +67,7 @@ METAL_FUNC uint simd_xor(uint v) { return uint(__nvvm_redux_sync_xor(int(v), all
 METAL_FUNC bool simd_any(bool v) { return __nvvm_vote_any_sync(all_lanes, v); }
 METAL_FUNC bool simd_all(bool v) { return __nvvm_vote_all_sync(all_lanes, v); }
 
-// The sum over the lanes up to this one, in as many steps as the width has bits.
+// The inclusive prefix sum over the lanes, in log2(32) steps.
 template <typename T>
 METAL_FUNC T simd_prefix_inclusive_sum(T v) {
   const uint lane = position::thread_index_in_simdgroup();

@@ -1,11 +1,10 @@
-// How often the loops over blocks of templates/msl/lib/weights/dot.metal and experts_sum.metal are
-// unrolled.
+// Unroll factors of the loops over quant blocks in templates/msl/lib/weights/dot.metal and experts_sum.metal.
 //
-// A multiprocessor keeps some 128 KiB of instructions, and the kernels of a layer take turns, each
-// of which executes most of its text once. A kernel of long text then waits for its own
-// instructions, which queue with weights that come through the same level-2 cache; measured alone, again and
-// again, it does not. So a loop whose text would be longer than LONGEST is not unrolled: a
-// simdgroup of many rows has enough loads on their way without that.
+// The instruction cache of a multiprocessor has about 128 KiB. The kernels of a layer run in turn, and each
+// executes most of its instructions only once. A long kernel therefore waits for its own instructions, which
+// pass through the same level-2 cache as the weights. (A benchmark that runs one kernel repeatedly does not
+// show this.) So a loop whose unrolled code would be longer than LONGEST is not unrolled: a simdgroup of many
+// rows has enough loads in flight anyway.
 #pragma once
 
 namespace mla {
@@ -17,7 +16,7 @@ struct q4_0;
 template <typename FORMAT> struct step_text { enum : uint { LENGTH = 2 }; };
 template <> struct step_text<q4_0> { enum : uint { LENGTH = 1 }; };
 
-// How many blocks of N rows each are under way, of the flight that a kernel asks for.
+// The number of blocks in flight, of N rows each. A kernel asks for FLIGHT of them.
 template <uint N, uint FLIGHT, uint LENGTH>
 struct in_flight {
   enum : uint { LONGEST = 64, COUNT = N * FLIGHT * LENGTH > LONGEST ? 1 : FLIGHT };

@@ -15,8 +15,8 @@
   FOR_VECTORS(half)                                                                  \
   FOR_VECTORS(float)
 
-// Like scalars they are in no namespace. packed_ vectors are aligned like their elements and
-// convert to the others.
+// Vector types are in no namespace, like scalars. packed_ vectors have the alignment of their elements and
+// convert to the other vectors.
 #define VECTOR(T, N)                                                                 \
   typedef T T##N __attribute__((ext_vector_type(N)));                                \
   typedef T packed_##T##N __attribute__((ext_vector_type(N), aligned(sizeof(T))));
@@ -42,7 +42,7 @@ FOR_ALL_VECTORS
 #undef FOR_ALL_VECTORS
 #undef FOR_VECTORS
 
-// Puts a, a scalar or a vector, into v from element i on; returns what follows it.
+// Copies a, a scalar or a vector, into v from element i on. Returns the index after the last copied element.
 template <typename V, typename A>
 METAL_FUNC int append(V &v, int i, A a) {
   typedef typename shape<V>::element E;

@@ -55,13 +55,13 @@ struct iq1_m_by {
     return low_half((scales.x >> 12 & 0xfu) | (scales.x >> 24 & 0xf0u) | (scales.y >> 4 & 0xf00u) | (scales.y >> 16 & 0xf000u));
   }
 
-  // Scale s of 16, and an eighth.
+  // (2s+1)/8 for the scale s of 16 elements: values are decoded times 8.
   static inline float scale(uint2 scales, uint s) {
     const uint word = s < 8u ? scales.x : scales.y;
     return float(word >> (s / 4u % 2u * 16u + s % 4u * 3u) & 7u) * 0.25f + 0.125f;
   }
 
-  // For product.msl: lane p of four decodes 32 columns of a step, half a block.
+  // For product.metal: lane p of four decodes 32 columns of a step, half a block.
   struct run { uint low, high; float scale[2]; };
 
   static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }

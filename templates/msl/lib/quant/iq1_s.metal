@@ -55,7 +55,7 @@ struct iq1_s_by {
 
   static inline float scale(uint high) { return float(high >> 12 & 7u) * 0.25f + 0.125f; }
 
-  // For product.msl: lane p of four decodes 32 columns of a step, half a block.
+  // For product.metal: lane p of four decodes 32 columns of a step, half a block.
   struct run { uint low, high; float d; };
 
   static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }

@@ -58,7 +58,7 @@ struct iq2_s_by {
 
   static inline float scale(uint nibbles, uint s) { return float(nibbles >> s % 2u * 4u & 15u) * 0.25f + 0.125f; }
 
-  // For product.msl: lane p of four decodes 32 columns of a step, half a block.
+  // For product.metal: lane p of four decodes 32 columns of a step, half a block.
   struct run { uint low, signs; uint upper, scales; float d; };
 
   static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }

@@ -44,7 +44,7 @@ struct iq2_xxs_by {
 
   static inline float scale(uint signs) { return float(signs >> 28) * 0.25f + 0.125f; }
 
-  // For product.msl: lane p of four decodes 32 columns of a step, half a block.
+  // For product.metal: lane p of four decodes 32 columns of a step, half a block.
   struct run { uint entries, signs; float d; };
 
   static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }

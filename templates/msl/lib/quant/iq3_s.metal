@@ -25,7 +25,8 @@ struct iq3_s_by {
   template <uint COLS>
   static inline device const uchar * d_at(device const uchar * row, uint b) { return field_of<iq3_s_by, COLS>(row, b, 0u, 2u, 108u); }
 
-  // A lane of two eights holds its four entries, of four eights their numbers: entries would take too many registers.
+  // A lane with two eights holds its four entries. With four eights it holds their numbers, because entries
+  // would take too many registers.
   struct held { uint q[4], signs; float scale; };
 
   template <uint COLS>
@@ -69,7 +70,7 @@ struct iq3_s_by {
 
   static inline float scale(device const uchar * scales, uint s) { return float((scales[s / 2u] >> s % 2u * 4u & 15u) * 2u + 1u); }
 
-  // For product.msl: lane p of four decodes 32 columns of a step, half a block.
+  // For product.metal: lane p of four decodes 32 columns of a step, half a block.
   struct run { uint low[2]; uint signs, ninth; float scale; };
 
   static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }

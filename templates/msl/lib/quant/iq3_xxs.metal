@@ -19,7 +19,8 @@ struct iq3_xxs_by {
   template <uint COLS>
   static inline device const uchar * d_at(device const uchar * row, uint b) { return field_of<iq3_xxs_by, COLS>(row, b, 0u, 2u, 96u); }
 
-  // A lane of two eights holds its four entries, of four eights their numbers: entries would take too many registers.
+  // A lane with two eights holds its four entries. With four eights it holds their numbers, because entries
+  // would take too many registers.
   struct held { uint q[4], signs; float scale; };
 
   template <uint COLS>
@@ -57,7 +58,7 @@ struct iq3_xxs_by {
 
   static inline float scale(uint signs) { return float(signs >> 28) * 0.5f + 0.25f; }
 
-  // For product.msl: lane p of four decodes 32 columns of a step, half a block.
+  // For product.metal: lane p of four decodes 32 columns of a step, half a block.
   struct run { uint entries[2]; uint signs; float d; };
 
   static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }

@@ -4,11 +4,12 @@
 constant float nvfp4_values[16] = {0.0f, 1.0f, 2.0f, 3.0f, 4.0f, 6.0f, 8.0f, 12.0f,
                                    0.0f, -1.0f, -2.0f, -3.0f, -4.0f, -6.0f, -8.0f, -12.0f};
 
-// Half of an E4M3 number; the one that is none is 0. Its bits are those of a half too small by 2^8.
+// Half of an E4M3 number; NaN counts as 0. Its bits are those of a half, which is too small by a factor of 2^8.
 static inline float nvfp4_scale(uint e) { return (e & 127u) == 127u ? 0.0f : low_half((e & 127u) << 7) * 128.0f; }
 
-// Twice the E2M1 numbers in nibble `place` of each 16 bits of q, in units. A half with their exponent and mantissa as the
-// lowest bits of its exponent and the highest of its mantissa is smaller by 2^14, subnormal where they are.
+// Twice the E2M1 numbers in nibble `place` of each 16 bits of q, times unit. Their exponent and mantissa
+// become the lowest bits of a half's exponent and the highest bit of its mantissa. The half is too small by a
+// factor of 2^14; subnormal numbers stay subnormal.
 static inline half2 twice_e2m1(uint q, uint place, half unit) {
   const uint signs = q << (12u - 4u * place), numbers = place < 3u ? q << (9u - 4u * place % 12u) : q >> 3;
   return as_type<half2>((signs & 0x80008000u) | (numbers & 0x0e000e00u)) * half2(unit * half(32768.0f));
@@ -21,7 +22,7 @@ static inline float add_e2m1(uint q, thread const Y & y, float s) {
   return add_products<16>(twice_e2m1(q, 0u, u), twice_e2m1(q, 2u, u), twice_e2m1(q, 1u, u), twice_e2m1(q, 3u, u), y, s);
 }
 
-// nvfp4_scaled has a float in front of each block that is a factor of all: HEAD bytes.
+// nvfp4_scaled has a float before each block, HEAD bytes: a factor of all its elements.
 template <uint HEAD>
 struct nvfp4_blocks {
   enum { COLUMNS = 64 };
@@ -31,7 +32,7 @@ struct nvfp4_blocks {
 
   static inline ulong row_bytes(uint cols) { return split_bytes(ulong(cols / 64u) * BYTES); }
 
-  // The nibbles of a block; its scales, after the factor where there is one.
+  // The nibbles of a block, and its scales, which follow the factor if there is one.
   template <uint COLS>
   static inline device const uchar * nibbles_at(device const uchar * row, uint b) { return field_of<nvfp4_blocks, COLS>(row, b, HEAD + 4u, 32u, 0u); }
 
@@ -71,7 +72,7 @@ struct nvfp4_blocks {
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) { step_lanes<nvfp4_blocks, N, COLS>(w, x, b, part, sum); }
 
-  // For product.msl: lane p of four decodes half of a block of a step, two of them.
+  // For product.metal: lane p of four decodes half of a block of a step, two of them.
   struct run { uint4 q; float scales[2]; };
 
   static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }

@@ -24,7 +24,7 @@ struct q1_0_by {
     q.d = *(device const half *)d_at<COLS>(row, b);
   }
 
-  // A set bit makes the half -1, where the element is d: so the sum is the negative of the products.
+  // A set bit makes the half -1, but the element is d, so the sum must be negated.
   template <typename IN>
   static inline float product(thread const held & q, thread const IN & in) {
     float sum = 0.0f;
@@ -41,10 +41,10 @@ struct q1_0_by {
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) { step_lanes<q1_0_by, N, COLS>(w, x, b, part, sum); }
 
-  // Bits 0 to 3 of a number as 4 bytes of 1 or 3: they count from 2.
+  // Turns bits 0 to 3 of a number into 4 bytes of 1 or 3, which count from 2.
   static inline uint ones(uint bits) { return ((bits & 15u) * 0x00204081u & 0x01010101u) * 2u + 0x01010101u; }
 
-  // For product.msl: lane p of four decodes 32 columns of a step, a block.
+  // For product.metal: lane p of four decodes 32 columns of a step, a block.
   struct run { uint bits; float d; };
 
   static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }

@@ -48,12 +48,12 @@ struct q2_0_by {
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) { step_lanes<q2_0_by, N, COLS>(w, x, b, part, sum); }
 
-  // The four bit pairs of a byte as 4 bytes, plus 1: they count from 2 then, a power of two.
+  // The four bit pairs of a byte as 4 bytes, plus 1, so that they count from 2, a power of two.
   static inline uint four_pairs(uint v) {
     return ((v & 3u) | (v & 12u) << 6 | (v & 48u) << 12 | (v & 192u) << 18) + 0x01010101u;
   }
 
-  // For product.msl: lane p of four decodes half of a block of a step, two of them.
+  // For product.metal: lane p of four decodes half of a block of a step, two of them.
   struct run { uint bits[2]; float d; };
 
   static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }

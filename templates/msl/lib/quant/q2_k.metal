@@ -52,7 +52,7 @@ struct q2_k_by {
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) { step_lanes<q2_k_by, N, COLS>(w, x, b, part, sum); }
 
-  // For product.msl: lane p of four decodes two bit pairs of sixteen bytes of a step, half a block.
+  // For product.metal: lane p of four decodes two bit pairs of sixteen bytes of a step, half a block.
   struct run { uint4 q; uint shift, d; uchar scale[2]; };
 
   static inline uint column(uint p, uint j) { return 16u * p + 64u * (j / 2u) + 8u * (j % 2u); }

@@ -88,7 +88,7 @@ struct q3_k_by {
     return float(low | upper << 4) - 32.0f;
   }
 
-  // For product.msl: lane p of four decodes two bit pairs of sixteen bytes of a step, half a block.
+  // For product.metal: lane p of four decodes two bit pairs of sixteen bytes of a step, half a block.
   struct run { uint4 q, third; uint shift; float scale[2]; };
 
   static inline uint column(uint p, uint j) { return 16u * p + 64u * (j / 2u) + 8u * (j % 2u); }

@@ -1,6 +1,6 @@
 // Q5_K: 256 elements in 176 bytes: as Q4_K, with 32 bytes of fifth bits before the nibbles;
 // bit s of byte l belongs to element l of sub-block s.
-// A lane takes as much as of Q4_K.
+// A lane's share of a block is that of Q4_K.
 template <uint SHARE>
 struct q5_k_by {
   enum { COLUMNS = 256, BYTES = 128 / SHARE, EIGHTS = BYTES / 8 };

@@ -15,7 +15,7 @@ struct q6_k_by {
     const uint h = part / (SHARE / 2u); // half of the block
     const uint l = part / (SHARE / 8u) % 4u * 8u;
     const uint k0 = part % (SHARE / 8u); // the pairs k0 and k0 + 2, and from there on
-    eight_floats y[2 * PAIRS]; // with four scales, products of halves are no quicker
+    eight_floats y[2 * PAIRS]; // with four scales, products of halves are not faster
     UNROLL for (ushort k = 0; k < 2 * PAIRS; ++k) load_row(x, b * 256u + h * 128u + (k % PAIRS + k0 + k / PAIRS * 2u) * 32u + l, y[k]);
     UNROLL for (ushort r = 0; r < N; ++r) {
       device const uchar * p = w + r * row_bytes(COLS);

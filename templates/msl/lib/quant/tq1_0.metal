@@ -55,7 +55,7 @@ struct tq1_0_by {
     return even | uneven;
   }
 
-  // For product.msl: lane p of four decodes 32 columns of a step, half a block.
+  // For product.metal: lane p of four decodes 32 columns of a step, half a block.
   struct run { uint q[8]; float d; };
 
   static inline uint column(uint p, uint j) { return 32u * p + 8u * j; }

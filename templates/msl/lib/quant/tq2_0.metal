@@ -44,10 +44,10 @@ struct tq2_0_by {
   template <ushort N, uint COLS, typename X>
   static inline void step(device const uchar * w, X x, uint b, uint part, thread float * sum) { step_lanes<tq2_0_by, N, COLS>(w, x, b, part, sum); }
 
-  // The lowest bit pairs of 4 bytes, plus 1: they count from 2 then, a power of two.
+  // The lowest bit pairs of 4 bytes, plus 1, so that they count from 2, a power of two.
   static inline uint one_more(uint pairs) { return (pairs & 0x03030303u) + 0x01010101u; }
 
-  // For product.msl: lane p of four decodes two bit pairs of sixteen bytes of a step, half a block.
+  // For product.metal: lane p of four decodes two bit pairs of sixteen bytes of a step, half a block.
   struct run { uint4 q; uint shift; float d; };
 
   static inline uint column(uint p, uint j) { return 16u * p + 64u * (j / 2u) + 8u * (j % 2u); }

@@ -1,7 +1,7 @@
-// Weights that a lane loads before it may read inputs: see GRID_WAIT.
+// Preloading: weights that a lane loads before it may read inputs, see GRID_WAIT.
 //
-// What a lane loads of N rows' share of a block before it may read inputs. A format that can says so
-// with PRELOADS in a specialisation; the weights of others are loaded with the inputs.
+// The preloaded share of a lane in a block of N rows. A format that can preload has a specialisation with
+// PRELOADS; the weights of other formats are loaded with the inputs.
 template <typename T, ushort N, uint COLS>
 struct preloaded {
   enum : bool { PRELOADS = false };
@@ -12,7 +12,7 @@ struct preloaded {
   static inline void multiply(thread const preloaded &, X, uint, uint, thread float *) {}
 };
 
-// take_block of a block that is preloaded.
+// take_block for a preloaded block.
 template <typename LOADED, ushort N, typename X>
 static inline void take_preloaded(thread const LOADED & h, X x, uint b, uint part, thread float * sum) {
   LOADED::multiply(h, x, b, part, sum);
@@ -23,8 +23,9 @@ static inline void take_preloaded(thread const LOADED & h, in_rows<X, ROWS, STRI
   UNROLL for (ushort i = 0; i < ROWS; ++i) LOADED::multiply(h, input_of(x, i), b, part, sum + i * N);
 }
 
-// The blocks of dot_one's first pass over whole rows of one of so many MATRICES. Lanes without one
-// load the last one, and leave it out. More than 32 registers would be at the cost of threads.
+// The blocks of dot_one's first pass over whole rows, of one of MATRICES matrices. Lanes without a block in
+// this pass load the last block and do not use it. At most 32 registers hold preloaded blocks; more would
+// reduce the number of threads per core.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint MATRICES>
 struct preload {
   typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
@@ -34,7 +35,7 @@ struct preload {
 
   static inline uint blocks() { return COLS / T::COLUMNS; }
   static inline uint pass() { return LANES / T::share(COLS); }
-  static inline uint end() { return min(pass(), blocks()) * T::COLUMNS; } // the columns of the pass
+  static inline uint end() { return min(pass(), blocks()) * T::COLUMNS; } // the end of the pass, in columns
 
   static inline void fetch(device const uchar * w, uint lane, thread preload & p) {
     const uint b = lane / T::share(COLS);
@@ -48,7 +49,7 @@ struct preload {
   }
 };
 
-// dot_one over whole rows, of which p has the first pass.
+// dot_one over whole rows, with the first pass in p.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_preload(thread const preload<FORMAT, N, COLS, LANES, 1> & p, device const uchar * w, X x, uint lane, thread float * sum) {
   typedef preload<FORMAT, N, COLS, LANES, 1> P;
@@ -57,7 +58,7 @@ static inline void dot_preload(thread const preload<FORMAT, N, COLS, LANES, 1> &
   if (begin < COLS) dot_one<FORMAT, N, COLS, LANES, FLIGHT>(w, x, begin, COLS, lane, sum);
 }
 
-// The same of two matrices.
+// The same for two matrices.
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both_preload(thread const preload<FORMAT, N, COLS, LANES, 2> & p, thread const preload<OTHER, N, COLS, LANES, 2> & q,
                                  device const uchar * w, device const uchar * u, X x, uint lane, thread float * sum_w, thread float * sum_u) {

@@ -1,30 +1,28 @@
-// What the formats share. A format is a struct with
+// Declarations for all formats of weights. A format is a struct with
 //   row_bytes(cols)                    bytes of a row
 //   COLUMNS, share(cols)               a block of COLUMNS columns is the work of share(cols) lanes
 //   step<N, COLS>(w, x, b, part, sum)  sum[r] += lane part's share of block b of row r · x, for N
 //                                      rows of COLS columns; an input is loaded once for all rows
 //   element<COLS>(row, i)              element i of a row
-// A weight matrix begins at a multiple of device.WeightAlign bytes, so the widest aligned load
-// follows from the format. Inputs begin at a multiple of 8 elements. Neighbouring lanes take
-// neighbouring inputs.
-//
-// Small integers become floats without a conversion: OR-ed into the mantissa of the half
-// 1024.0, a number below 1024 gives exactly 1024 + n, two of them per instruction.
+// A weight matrix begins at a multiple of device.WeightAlign bytes, so the format determines the widest
+// aligned load. Inputs begin at a multiple of 8 elements. Neighbouring lanes take neighbouring inputs. Small
+// integers become halves without a conversion: OR-ed into the mantissa of the half 1024.0, a number n below
+// 1024 gives exactly 1024 + n. One instruction does so for two numbers.
 
-// A device that copies weights may put the fields of a row's blocks apart, the widest first, where
-// rows then are 4-byte aligned: quant.SplitRows. Words of such rows are loaded as a whole.
+// A device that copies weights may store the fields of a row's blocks in separate arrays, the widest field
+// first, if rows are 4-byte aligned then: quant.SplitRows. Words of such rows are loaded whole.
 #ifndef SPLIT_ROWS
 #define SPLIT_ROWS false
 #endif
 
-// Whether a row of a format that quant.SplitRows knows is laid out so.
+// Whether a row of a format that quant.SplitRows accepts has this layout.
 static inline bool is_split(ulong row_bytes) { return SPLIT_ROWS && row_bytes % 4u == 0u; }
 
-// What such a row takes: each begins at a multiple of 16 bytes.
+// The bytes from the start of such a row to the next: each begins at a multiple of 16 bytes.
 static inline ulong split_bytes(ulong row_bytes) { return is_split(row_bytes) ? (row_bytes + 15u) / 16u * 16u : row_bytes; }
 
-// Before a loop over blocks: FLIGHT of them are under way at a time, plan.Unroll. EACH is as many
-// of each of two matrices.
+// Before a loop over blocks: FLIGHT blocks are in flight at a time (plan.Product.Unroll), or EACH blocks of
+// each of two matrices.
 #ifndef IN_FLIGHT
 #define IN_FLIGHT _Pragma("clang loop unroll_count(FLIGHT)")
 #endif
@@ -32,19 +30,19 @@ static inline ulong split_bytes(ulong row_bytes) { return is_split(row_bytes) ? 
 #define BOTH_IN_FLIGHT _Pragma("clang loop unroll_count(EACH)")
 #endif
 
-// (a & b) | c, where a platform's compiler does not see that it has one instruction for it.
+// (a & b) | c. A platform whose compiler does not find its single instruction for this defines it.
 #ifndef AND_OR
 #define AND_OR(a, b, c) (((a) & (b)) | (c))
 #endif
 
-// The halves in the lower, and in the upper 16 bits of two words, where one instruction makes such a
-// pair: a compiler that does not know it is one value makes it anew for each product.
+// A pair of the halves in the lower, or in the upper, 16 bits of two words. A platform with one instruction
+// for this defines it: otherwise its compiler may make the pair again for each product.
 #ifndef LOWER_HALVES
 #define LOWER_HALVES(a, b) two_halves(as_type<half2>(a).x, as_type<half2>(b).x)
 #define UPPER_HALVES(a, b) two_halves(as_type<half2>(a).y, as_type<half2>(b).y)
 #endif
 
-// The 16 bits at bit shift, 0 or 16, of a below those of b.
+// 16 bits of a, from bit `shift` (0 or 16) on, in the lower half of a word, and those of b in the upper half.
 #ifndef SIXTEENS
 #define SIXTEENS(a, b, shift) (((a) >> (shift) & 0xffffu) | (b) >> (shift) << 16)
 #endif
@@ -66,13 +64,13 @@ static inline float low_half(uint v) { return float(as_type<half2>(v).x); }
 // The half in the upper 16 bits.
 static inline float high_half(uint v) { return float(as_type<half2>(v).y); }
 
-// The 4 bytes at p, which is aligned to ALIGN bytes: 2, or 4 and more.
+// Loads the 4 bytes at p, which is aligned to ALIGN bytes: 2, or at least 4.
 template <uint ALIGN>
 static inline uint word_at(device const uchar * p) {
   return ALIGN < 4u ? ushort_at(p) | ushort_at(p + 2) << 16 : *(device const uint *)(p);
 }
 
-// The 8 bytes at p, which is as aligned as rows of that many bytes are, by 4 at least.
+// Loads the 8 bytes at p. Its alignment is that of rows of row_bytes bytes, a multiple of 4.
 static inline uint2 words_at(device const uchar * p, ulong row_bytes) {
   if (row_bytes % 8u == 0u) return *(device const uint2 *)p;
   uint2 v;
@@ -81,20 +79,20 @@ static inline uint2 words_at(device const uchar * p, ulong row_bytes) {
   return v;
 }
 
-// The vector of as many bytes.
+// The vector type of BYTES bytes.
 template <uint BYTES> struct words_of;
 template <> struct words_of<8> { typedef uint2 type; };
 template <> struct words_of<16> { typedef uint4 type; };
 
-// Where the input of a mat-vec lies: as floats or halves in a buffer, or staged by the threadgroup.
-// A format that multiplies halves as halves takes eight inputs as an X::eight; the others take floats.
+// The input of a mat-vec: floats or halves in a buffer, or staged in threadgroup memory. A format that
+// multiplies halves as halves takes eight inputs as an X::eight; other formats take floats.
 struct eight_floats;
 struct eight_halves;
 struct in_floats { typedef eight_floats eight; device const float * p; };
 struct in_halves { typedef eight_halves eight; device const half * p; };
-struct in_shared { typedef eight_floats eight; threadgroup const float * p; uint first; }; // from input first on
+struct in_shared { typedef eight_floats eight; threadgroup const float * p; uint first; }; // p[0] is input `first`
 
-// Activations as an input.
+// The type of an input of activations.
 template <typename T> struct activations;
 template <> struct activations<float> { typedef in_floats input; };
 template <> struct activations<half> { typedef in_halves input; };
@@ -155,7 +153,7 @@ static inline float sum_of(thread const float * y) {
   return sum;
 }
 
-// Eight inputs of a step, two times four neighbours, as products take them.
+// Eight inputs of a step: two times four neighbours, in the order of their products.
 struct eight_floats { float y[8]; };
 struct eight_halves { half2 y[4]; }; // inputs 0 and 2, 1 and 3, 4 and 6, 5 and 7
 
@@ -173,8 +171,8 @@ static inline half2 two_halves(half a, half b) {
   return v;
 }
 
-// Two times four neighbours in the order of their products. Made of words, not of halves' swizzles:
-// NVIDIA's assembler makes better code of it (1,032 to 1,045 tokens per second in one model).
+// Two times four neighbours in the order of their products. Words instead of swizzles of halves make NVIDIA's
+// assembler generate faster code (1,032 to 1,045 tokens per second in one model).
 static inline eight_halves in_order(uint2 u, uint2 v) {
   eight_halves y;
   y.y[0] = LOWER_HALVES(u.x, u.y);
@@ -188,8 +186,8 @@ static inline void load_eight(in_halves x, uint a, uint b, thread eight_halves &
   y = in_order(*(device const uint2 *)(x.p + a), *(device const uint2 *)(x.p + b));
 }
 
-// Loads inputs i to i+7; i is a multiple of 8. One load fetches eight halves: the fewer loads, the
-// sooner those of the weights are under way.
+// Loads inputs i to i+7; i is a multiple of 8. Eight halves take one load: with fewer loads of inputs, the
+// loads of weights start earlier.
 template <typename X, typename Y>
 static inline void load_row(X x, uint i, thread Y & y) { load_eight(x, i, i + 4u, y); }
 
@@ -223,8 +221,9 @@ static inline void load_two(in_halves x, uint a, uint b, thread eight_halves * y
   y[1] = in_order(u.zw, v.zw);
 }
 
-// Products of halves take weights of up to RANGE, a power of two, in units of 4 RANGE: so the
-// sum of four of them stays in half's range whatever the inputs are. Floats take weights as they are.
+// Products of halves take weights, whose magnitudes are at most RANGE (a power of two), divided by 4 RANGE.
+// So the sum of four products stays in the range of halves for all inputs. Products of floats take weights as
+// they are. unit_of returns the factor.
 template <short RANGE>
 static inline half unit_of(thread const eight_floats &) { return half(1.0f); }
 
@@ -237,7 +236,7 @@ static inline float add_pair(half2 v, thread const float * y, float s) {
   return fma(float(v.y), y[2], s);
 }
 
-// s + Σ of eight products, with weights in units: those of inputs 0 and 2, 1 and 3, 4 and 6, 5 and 7.
+// s + Σ of eight products, with weights times unit_of, in the order of inputs 0 and 2, 1 and 3, 4 and 6, 5 and 7.
 template <short RANGE>
 static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread const eight_floats & y, float s) {
   s = add_pair(v1, y.y + 1, add_pair(v0, y.y, s));
@@ -251,7 +250,7 @@ static inline float add_products(half2 v0, half2 v1, half2 v2, half2 v3, thread 
   return fma(float(four.y), 4.0f * float(RANGE), fma(float(four.x), 4.0f * float(RANGE), s));
 }
 
-// The sum of N times eight inputs; halves are summed as their products are.
+// The sum of N times eight inputs, in the order of products.
 template <ushort N, typename Y>
 static inline float sum_of_eights(thread const Y * y) {
   const half2 one = half2(unit_of<1>(*y));
@@ -263,7 +262,7 @@ static inline float sum_of_eights(thread const Y * y) {
 // 1024 + n for the number n below 1024 in each 16 bits of q & mask.
 static inline half2 plus_1024(uint q, uint mask) { return as_type<half2>(AND_OR(q, mask, 0x64006400u)); }
 
-// The numbers n - BIAS, and n / 16 - 8, in units. All steps are exact.
+// The numbers n - BIAS, and n / 16 - 8, times unit. All steps are exact.
 template <short BIAS>
 static inline half2 without_1024(half2 plus_1024, half unit) { return fma(plus_1024, half2(unit), half2(unit * half(-1024 - BIAS))); }
 
@@ -274,8 +273,8 @@ static inline half2 sixteenth_less_8(uint q, uint mask, half unit) {
   return fma(plus_1024(q, mask), half2(unit * half(0.0625f)), half2(unit * half(-64 - 8)));
 }
 
-// Sums of halves are rounded by a part of their size, which is least if numbers count from their
-// middle. Where a format has them count from 0, s begins with Σ middle * y.
+// The rounding error of a sum of halves is proportional to its size, so it is least if numbers count from the
+// middle of their range. If a format counts them from 0, s must begin with Σ middle * y.
 
 // s + Σ (low nibble - 8) * y over 4 bytes of low, and of high.
 template <typename Y>
@@ -285,7 +284,7 @@ static inline float add_low(uint low, uint high, thread const Y & y, float s) {
                          lowered<8>(high, 0x000f000fu, u), lowered<8>(high >> 8, 0x000f000fu, u), y, s);
 }
 
-// The same of the high nibbles.
+// The same for the high nibbles.
 template <typename Y>
 static inline float add_high(uint low, uint high, thread const Y & y, float s) {
   const half u = unit_of<8>(y);
@@ -293,7 +292,7 @@ static inline float add_high(uint low, uint high, thread const Y & y, float s) {
                          sixteenth_less_8(high, 0x00f000f0u, u), sixteenth_less_8(high >> 8, 0x00f000f0u, u), y, s);
 }
 
-// The same of the low nibbles of 4 bytes and then of their high ones.
+// The same for the low nibbles of 4 bytes, then for their high nibbles.
 template <typename Y>
 static inline float add_nibbles(uint q, thread const Y & y, float s) {
   const half u = unit_of<8>(y);
@@ -309,7 +308,7 @@ static inline float add_bytes(uint low, uint high, thread const Y & y, float s) 
                               lowered<MIDDLE>(high, 0x00ff00ffu, u), without_1024<MIDDLE>(ODD_BYTES_PLUS_1024(high), u), y, s);
 }
 
-// Bits 0 to 3 of a number as bit 4 of its 4 bytes.
+// Moves bits 0 to 3 of a number to bit 4 of bytes 0 to 3.
 static inline uint fifth_bits(uint bits) { return (bits & 15u) * 0x02040810u & 0x10101010u; }
 
 // s + Σ (low nibble with a fifth bit - 16) * y over 4 bytes, and the same of their high nibbles;
@@ -339,10 +338,10 @@ static inline float k_min(device const uchar * q, uint j) {
 struct k_scales { float scale[2], min[2]; };
 
 static inline k_scales k_scales_at(uint4 head, uint c) {
-  // What depends on c is a lane's constant, the same for all rows; a condition would part their loads.
+  // Masks instead of conditions: they are the same for all rows of a lane, and loads can be scheduled across them.
   const uint shift = 16u * (c & 1u), last = 0u - (c >> 1), nibbles = last & 0x0f0f0f0fu;
-  // A byte each: scales 2c and 2c+1, minima 2c and 2c+1. For the last four sub-blocks the upper
-  // bits of the others' bytes hold the upper two bits, nibbles the other four.
+  // q has one byte each for scales 2c and 2c+1, and minima 2c and 2c+1. For the last four sub-blocks the upper
+  // bits of the first four's bytes hold the upper two bits, and nibbles the lower four.
   const uint six = SIXTEENS(head.y, head.z, shift) >> (last & 2u) & ~nibbles;
   const uint q = ((SIXTEENS(head.w, head.w >> 4, shift) & nibbles) | six) & 0x3f3f3f3fu;
   const half2 scale = LOWER_BYTES_PLUS_1024(q) - half2(half(1024.0f));
@@ -371,8 +370,8 @@ static inline float table_nibbles(device const uchar * p, constant float * value
   return sum;
 }
 
-// Loads the share of one of LANES lanes of COUNT partial sums: COUNT / LANES
-// of them, rounded up. Sums of them that wait until a mat-vec's loads are under way cost no time.
+// Loads a lane's share of COUNT partial sums: COUNT / LANES of them, rounded up. They are best added up
+// later, when the loads of a mat-vec are in flight.
 template <uint COUNT, uint LANES>
 static inline void load_partials(device const float * partials, uint lane, thread float * v) {
   if (COUNT % (4u * LANES) == 0u) {

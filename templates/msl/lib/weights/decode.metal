@@ -1,6 +1,5 @@
-// What formats need to decode weights for products of many rows, see product.metal.
-//
-// The 16 bytes at p, which is as aligned as multiples of align bytes are.
+// Declarations with which formats decode weights for products of many rows, see product.metal. Loads the 16
+// bytes at p, which is a multiple of align bytes after an aligned address.
 static inline uint4 sixteen_at(device const uchar * p, ulong align) {
   if (align % 16u == 0u) return *(device const uint4 *)p;
   uint4 v;
@@ -18,7 +17,8 @@ static inline uint4 sixteen_at(device const uchar * p, ulong align) {
   return v;
 }
 
-// The nibbles of 4 bytes: the low ones of a lane's first two eights of columns, j, the high ones of the others.
+// The nibbles of 4 bytes for eight j of a lane's columns: the low ones for the first two eights, the high
+// ones for the others.
 static inline uint nibbles_of(uint q, uint j) { return (j < 2u ? q : q >> 4) & 0x0f0f0f0fu; }
 
 static inline float2 two_floats(float a, float b) {
@@ -40,7 +40,7 @@ static inline half4 rounded(float4 v) {
   return h;
 }
 
-// The four bytes of q less MIDDLE, as halves. All steps are exact.
+// The four bytes of q minus MIDDLE, as halves. All steps are exact.
 template <short MIDDLE>
 static inline half4 centred(uint q) {
   half4 v;
@@ -49,17 +49,17 @@ static inline half4 centred(uint q) {
   return v;
 }
 
-// The values in a table that four bytes point to; halves hold them all.
+// The values of a table at the indices in four bytes. Halves represent all values exactly.
 static inline half4 values_at(constant float * values, uint q) {
   half4 v;
   UNROLL for (uint i = 0; i < 4u; ++i) v[i] = half(values[q >> 8u * i & 15u]);
   return v;
 }
 
-// Four neighbours of what a lane has fetched for a product, rounded to halves and in full: a format
-// with numbers and scaling has weights numbers * scaling.x + scaling.y. Numbers count from their
-// middle, so that what rounding scaling to halves adds is least. TWO says that one half is
-// too coarse: routers are kept in floats.
+// Four neighbouring weights of a lane's run, rounded to halves or as floats: weight = numbers * scaling.x +
+// scaling.y. Numbers count from the middle of their range, so that rounding scaling to halves adds the least
+// error. TWO says that one half is too coarse for a weight, and a second half holds its rounding error:
+// routers are float32.
 template <typename T>
 struct weights_of {
   enum : bool { TWO = false };
@@ -80,14 +80,15 @@ struct weights_of {
   }
 };
 
-// What a lane multiplies of a step, as weight_rows.metal copies it to threadgroup memory: SIXTEENS times sixteen
-// bytes, as aligned as multiples of ALIGN bytes are, and WORDS words. Neighbours that multiply the same bytes
-// share them: SHARERS a word, and of sixteen i lane p has what its owner copies. A format whose rows allow it
-// says in a specialisation where they are, and how they make a run; the weights of others come in registers.
+// The bytes of a step that weight_rows.metal copies to threadgroup memory for a lane: SIXTEENS times sixteen
+// bytes, aligned to ALIGN bytes, and WORDS words. Neighbouring lanes that multiply the same bytes share one
+// copy: SHARERS lanes share a word, and for sixteen i, lane p reads what lane owner(p, i) copies. A format
+// whose rows allow this has a specialisation that says where these bytes are and how they are joined to a
+// run. The weights of other formats are loaded into registers.
 template <typename T, uint COLS>
 struct lane_words { enum : uint { SIXTEENS = 0, WORDS = 0, SHARERS = 1 }; };
 
-// Sixteens that no lanes share.
+// For formats whose lanes do not share sixteens.
 struct own_sixteens { static inline uint owner(uint p, uint) { return p; } };
 
 // Half i of a word.

@@ -1,7 +1,7 @@
-// Mat-vecs of the lanes of one or more simdgroups: which lane has which blocks, and the sums over them.
+// Mat-vecs: how the lanes of one or more simdgroups share the blocks of a row, and their sums.
 //
-// The format T as LANES lanes deal out BLOCKS blocks of it: K-quants are templates over how many
-// lanes share a block, and take twice as many where fewer lanes idle then.
+// The format T for LANES lanes that share BLOCKS blocks. K-quants are templates over the number of lanes that
+// share a block; it is doubled if fewer lanes are idle then.
 template <typename T, uint BLOCKS, uint LANES>
 struct lane_layout { typedef T format; };
 
@@ -11,16 +11,16 @@ struct lane_layout<T<SHARE>, BLOCKS, LANES> {
   typedef T<(uint(HALF_PASSES) < 2u * uint(PASSES) ? 2u * SHARE : SHARE)> format;
 };
 
-// The inputs of ROWS rows, STRIDE elements apart, in the place of one.
+// The inputs of ROWS rows, STRIDE elements apart, used like a single input.
 template <typename X, ushort ROWS, uint STRIDE> struct in_rows { X first; };
 
-// Input i of several.
+// Input i of in_rows.
 template <typename X, ushort ROWS, uint STRIDE>
 static inline X input_of(in_rows<X, ROWS, STRIDE> x, uint i) { return X{x.first.p + i * STRIDE}; }
 
-// One block of N rows of weights times an input. Of several inputs sum[i * N + r] is that of input i,
-// which gets the sums that it has alone; that the block is loaded and decoded once is the
-// compiler's doing.
+// Multiplies one block of N rows of weights by an input. With several inputs, sum[i * N + r] is for input i
+// and equals what that input alone would give. The compiler merges the loads and decoding of the block for
+// all inputs.
 template <typename T, ushort N, uint COLS, typename X>
 static inline void take_block(device const uchar * w, X x, uint b, uint part, thread float * sum) {
   T::template step<N, COLS>(w, x, b, part, sum);
@@ -31,8 +31,8 @@ static inline void take_block(device const uchar * w, in_rows<X, ROWS, STRIDE> x
   UNROLL for (ushort i = 0; i < ROWS; ++i) T::template step<N, COLS>(w, input_of(x, i), b, part, sum + i * N);
 }
 
-// sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of
-// LANES lanes. Of several inputs, those of all.
+// sum[r] += columns [begin, end) of row r · x for N rows of COLS columns: the share of one of LANES lanes. x
+// may be several inputs.
 template <typename FORMAT, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_one(device const uchar * w, X x, uint begin, uint end, uint lane, thread float * sum) {
   typedef typename lane_layout<FORMAT, COLS / FORMAT::COLUMNS, LANES>::format T;
@@ -43,8 +43,8 @@ static inline void dot_one(device const uchar * w, X x, uint begin, uint end, ui
   if (b + mine < last) take_block<T, N, COLS>(w, x, b + mine, part, sum);
 }
 
-// dot_one with two matrices. Where their blocks are laid out alike each input is loaded
-// once for both.
+// dot_one for two matrices. If lanes share the blocks of both formats alike, an input is loaded once for
+// both.
 template <typename FORMAT, typename OTHER, ushort N, uint COLS, uint LANES, uint FLIGHT, typename X>
 static inline void dot_both(device const uchar * w, device const uchar * u, X x, uint begin, uint end, uint lane,
                             thread float * sum_w, thread float * sum_u) {

@@ -1,9 +1,9 @@
-// What formats share whose lanes load their part of a block before they multiply it: the loads may then be under way
-// before the inputs are there (see ahead.metal), and halves are multiplied as halves. Such a format T has
-//   held, load_held<COLS>(row, b, part, q)     what lane `part` holds of block b of a row
-//   inputs<X>, load_inputs(x, b, part, in)     the inputs that it multiplies it by
+// For formats whose lanes load their part of a block before they multiply it: the loads can then start before
+// the inputs are there (see ahead.metal), and halves are multiplied as halves. Such a format T has
+//   held, load_held<COLS>(row, b, part, q)     the part of block b of a row that lane `part` holds
+//   inputs<X>, load_inputs(x, b, part, in)     the inputs that the lane multiplies it by
 //   product(q, in)                             the sum of the products
-// and BYTES of a block, as a file has it.
+// and BYTES, the bytes of a block in a file.
 template <typename T, ushort N, uint COLS, typename X>
 static inline void step_lanes(device const uchar * w, X x, uint b, uint part, thread float * sum) {
   typename T::template inputs<X> in;
@@ -32,18 +32,18 @@ struct preloaded_lanes {
   }
 };
 
-// Whether rows of a format that quant.SplitRows knows have the fields of their blocks apart.
+// Whether the fields of blocks are in separate arrays: quant.SplitRows.
 template <typename T, uint COLS>
 static inline bool apart() { return is_split(ulong(COLS / T::COLUMNS) * T::BYTES); }
 
-// Where block b has a field of `bytes` bytes, which begins `from` bytes into a block. Where fields are apart, those of all
-// blocks with more bytes lie before it, `wider` of each block.
+// Returns a field of block b, which has `bytes` bytes and begins `from` bytes into a block. If fields are in
+// separate arrays, the arrays of all wider fields come first; these have `wider` bytes per block.
 template <typename T, uint COLS>
 static inline device const uchar * field_of(device const uchar * row, uint b, uint from, uint bytes, uint wider) {
   return apart<T, COLS>() ? row + COLS / T::COLUMNS * wider + b * bytes : row + b * T::BYTES + from;
 }
 
-// The 4 and the 8 bytes at p, aligned as they are or by 2 only.
+// Loads the 4 or 8 bytes at p, which is aligned to their size, or else only to 2 bytes.
 static inline uint word_of(device const uchar * p, bool aligned) { return aligned ? word_at<4>(p) : word_at<2>(p); }
 
 static inline uint2 two_words_of(device const uchar * p, bool aligned) {
@@ -54,14 +54,14 @@ static inline uint2 two_words_of(device const uchar * p, bool aligned) {
   return v;
 }
 
-// The numbers in bits `shift` and up of each 16 bits of q, which mask selects, less middle, in units. They are below 1024
-// where they stand.
+// The numbers in each 16 bits of q that `mask`, shifted by `shift`, selects, minus middle, times unit. With
+// their shift they must be below 1024.
 static inline half2 numbers_at(uint q, uint mask, uint shift, float middle, half unit) {
   const float step = 1.0f / float(1u << shift);
   return fma(plus_1024(q, mask << shift), half2(unit * half(step)), half2(unit * half(-1024.0f * step - middle)));
 }
 
-// s + Σ (number - middle) * y over the pairs of bits 2k of 4 bytes of q.x, and of 4 of q.y.
+// s + Σ (number - middle) * y over the two-bit numbers from bit 2k on, in 4 bytes of q.x and 4 of q.y.
 template <short RANGE, typename Y>
 static inline float add_bit_pairs(uint2 q, uint k, float middle, thread const Y & y, float s) {
   const half u = unit_of<RANGE>(y);
@@ -69,21 +69,21 @@ static inline float add_bit_pairs(uint2 q, uint k, float middle, thread const Y 
                              numbers_at(q.y, 0x00030003u, 2u * k, middle, u), numbers_at(q.y >> 8, 0x00030003u, 2u * k, middle, u), y, s);
 }
 
-// Bits i and i+2 of a number below 1024 as the signs of two halves, bits 15 and 31: no sum of the product's bits is carried
-// there. i is 0, 1, 4 or 5.
+// Moves bits i and i+2 of a number below 1024 to the signs of two halves, bits 15 and 31. No other partial
+// product of the multiplication carries into these bits. i is 0, 1, 4 or 5.
 static inline uint sign_bits(uint signs, uint i) { return signs * (0x20008000u >> i) & 0x80008000u; }
 
-// v, negative where signs say so.
+// v with the signs flipped that are set in signs.
 static inline half2 with_signs(half2 v, uint signs) { return as_type<half2>(as_type<uint>(v) ^ signs); }
 
-// s + Σ ±v * y, with a bit of signs for each product.
+// s + Σ ±v * y; signs has a bit for each product.
 template <short RANGE, typename Y>
 static inline float add_signed_products(half2 v0, half2 v1, half2 v2, half2 v3, uint signs, thread const Y & y, float s) {
   return add_products<RANGE>(with_signs(v0, sign_bits(signs, 0u)), with_signs(v1, sign_bits(signs, 1u)),
                              with_signs(v2, sign_bits(signs, 4u)), with_signs(v3, sign_bits(signs, 5u)), y, s);
 }
 
-// Two numbers below 64 in the lower bits of each 16 bits, less middle.
+// The two numbers below 64 in the lower bits of each 16 bits, minus middle.
 static inline float2 two_numbers(uint v, uint mask, float middle) {
   const half2 n = plus_1024(v, mask) - half2(half(1024.0f + middle));
   return two_floats(float(n.x), float(n.y));
