@@ -106,7 +106,7 @@ func Print(pkg string, bundles []*plan.Bundle, header string) ([]File, error) {
 		case "zmodel.go":
 			p.model(f, pkg)
 		case "zkernels.go":
-			f.Const().Id(arena).Op("=").Qual(planPath, "SpaceArena")
+			shortValues(f)
 			p.constants(f)
 			p.shareKernels(f)
 		case "zdispatch.go":

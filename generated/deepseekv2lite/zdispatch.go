@@ -5,19 +5,21 @@ package deepseekv2lite
 import "mla/runtime/plan"
 
 var (
-	after  = plan.After
-	beside = plan.Beside
-	at     = plan.At
-	weight = plan.OfWeight
-	next   = plan.OfNext
-	cache  = plan.OfCache
-	args   = plan.OfArgs
-	row    = plan.Of(plan.SpaceRow)
-	rope   = plan.Of(plan.SpaceRope)
-	tables = plan.Of(plan.SpaceTables)
-	logits = plan.Of(plan.SpaceLogits)
-	wanted = plan.Of(plan.SpaceWanted)
-	heads  = plan.Of(plan.SpaceHeads)
+	after   = plan.After
+	beside  = plan.Beside
+	at      = plan.At
+	weight  = plan.OfWeight
+	next    = plan.OfNext
+	cache   = plan.OfCache
+	args    = plan.OfArgs
+	pick    = plan.OfPick
+	counter = plan.OfCounter
+	row     = plan.Of(plan.SpaceRow)
+	rope    = plan.Of(plan.SpaceRope)
+	tables  = plan.Of(plan.SpaceTables)
+	logits  = plan.Of(plan.SpaceLogits)
+	wanted  = plan.Of(plan.SpaceWanted)
+	heads   = plan.Of(plan.SpaceHeads)
 )
 
 // sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
@@ -600,8 +602,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 1, row, weight(7), at(344064, 65536), at(0, 65536), at(65536, 65536), weight(8), at(131072, 65536), at(196608, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 1, row, weight(12), at(131072, 65536), at(196608, 4096), at(0, 2048), weight(16), weight(17), at(200704, 90112)),
 			after(kGroupExpertsSharedDownX8Nvidia, 1, row, at(0, 2048), at(2048, 1024), at(3072, 260), at(3584, 192), weight(18), at(200704, 90112), at(290816, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 1, row, weight(13), at(3072, 260), at(3584, 192), at(131072, 65536), at(196608, 4096), weight(14), at(356352, 270336), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 1, row, weight(15), at(3072, 260), at(3584, 192), at(356352, 270336), at(626688, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 1, row, weight(13), at(3072, 260), at(3584, 192), at(131072, 65536), at(196608, 4096), weight(14), at(356352, 270336), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 1, row, weight(15), at(3072, 260), at(3584, 192), at(356352, 270336), at(626688, 393216), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 1, row, at(626688, 393216), at(2048, 1024), at(290816, 65536), at(65536, 65536), at(131072, 65536), next(1), at(196608, 65536), at(3072, 4096)),
 			after(kQKvAX8Nvidia, 2, row, weight(2), at(196608, 65536), at(3072, 4096), rope, at(7168, 98304), weight(3), at(105472, 18432)),
 			after(kStoreKvKBX8Nvidia, 2, row, at(105472, 18432), weight(4), rope, cache(2), tables, weight(5), at(7168, 98304), at(196608, 262144), args(8)),
@@ -611,8 +613,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 2, row, weight(7), at(0, 65536), at(131072, 65536), at(65536, 65536), weight(8), at(196608, 65536), at(262144, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 2, row, weight(12), at(196608, 65536), at(262144, 4096), at(0, 2048), weight(16), weight(17), at(266240, 90112)),
 			after(kGroupExpertsSharedDownX8Nvidia, 2, row, at(0, 2048), at(2048, 1024), at(3072, 260), at(3584, 192), weight(18), at(266240, 90112), at(131072, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 2, row, weight(13), at(3072, 260), at(3584, 192), at(196608, 65536), at(262144, 4096), weight(14), at(266240, 270336), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 2, row, weight(15), at(3072, 260), at(3584, 192), at(266240, 270336), at(536576, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 2, row, weight(13), at(3072, 260), at(3584, 192), at(196608, 65536), at(262144, 4096), weight(14), at(266240, 270336), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 2, row, weight(15), at(3072, 260), at(3584, 192), at(266240, 270336), at(536576, 393216), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 2, row, at(536576, 393216), at(2048, 1024), at(131072, 65536), at(65536, 65536), at(196608, 65536), next(1), at(262144, 65536), at(3072, 4096)),
 		}},
 		plan.Repeat{Times: 11, Layers: 2, More: 21, Dispatches: []plan.Dispatch{
@@ -624,8 +626,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 3, row, weight(7), at(0, 65536), at(196608, 65536), at(65536, 65536), weight(8), at(131072, 65536), at(262144, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 3, row, weight(12), at(131072, 65536), at(262144, 4096), at(0, 2048), weight(16), weight(17), at(266240, 90112)),
 			after(kGroupExpertsSharedDownX8Nvidia, 3, row, at(0, 2048), at(2048, 1024), at(3072, 260), at(3584, 192), weight(18), at(266240, 90112), at(196608, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 3, row, weight(13), at(3072, 260), at(3584, 192), at(131072, 65536), at(262144, 4096), weight(14), at(266240, 270336), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 3, row, weight(15), at(3072, 260), at(3584, 192), at(266240, 270336), at(536576, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 3, row, weight(13), at(3072, 260), at(3584, 192), at(131072, 65536), at(262144, 4096), weight(14), at(266240, 270336), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 3, row, weight(15), at(3072, 260), at(3584, 192), at(266240, 270336), at(536576, 393216), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 3, row, at(536576, 393216), at(2048, 1024), at(196608, 65536), at(65536, 65536), at(131072, 65536), next(1), at(262144, 65536), at(3072, 4096)),
 			after(kQKvAX8Nvidia, 4, row, weight(2), at(262144, 65536), at(3072, 4096), rope, at(7168, 98304), weight(3), at(105472, 18432)),
 			after(kStoreKvKBX8Nvidia, 4, row, at(105472, 18432), weight(4), rope, cache(4), tables, weight(5), at(7168, 98304), at(196608, 262144), args(8)),
@@ -635,8 +637,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 4, row, weight(7), at(0, 65536), at(131072, 65536), at(65536, 65536), weight(8), at(196608, 65536), at(262144, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 4, row, weight(12), at(196608, 65536), at(262144, 4096), at(0, 2048), weight(16), weight(17), at(266240, 90112)),
 			after(kGroupExpertsSharedDownX8Nvidia, 4, row, at(0, 2048), at(2048, 1024), at(3072, 260), at(3584, 192), weight(18), at(266240, 90112), at(131072, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 4, row, weight(13), at(3072, 260), at(3584, 192), at(196608, 65536), at(262144, 4096), weight(14), at(266240, 270336), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 4, row, weight(15), at(3072, 260), at(3584, 192), at(266240, 270336), at(536576, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 4, row, weight(13), at(3072, 260), at(3584, 192), at(196608, 65536), at(262144, 4096), weight(14), at(266240, 270336), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 4, row, weight(15), at(3072, 260), at(3584, 192), at(266240, 270336), at(536576, 393216), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 4, row, at(536576, 393216), at(2048, 1024), at(131072, 65536), at(65536, 65536), at(196608, 65536), next(1), at(262144, 65536), at(3072, 4096)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -664,8 +666,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 1, row, weight(7), at(671744, 131072), at(0, 131072), at(131072, 131072), weight(8), at(262144, 131072), at(393216, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 1, row, weight(12), at(262144, 131072), at(393216, 8192), at(0, 4096), weight(16), weight(17), at(401408, 180224)),
 			after(kGroupExpertsSharedDownX16Nvidia, 1, row, at(0, 4096), at(4096, 2048), at(6144, 260), at(6656, 384), weight(18), at(401408, 180224), at(581632, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 1, row, weight(13), at(6144, 260), at(6656, 384), at(262144, 131072), at(393216, 8192), weight(14), at(712704, 540672), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 1, row, weight(15), at(6144, 260), at(6656, 384), at(712704, 540672), at(1253376, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 1, row, weight(13), at(6144, 260), at(6656, 384), at(262144, 131072), at(393216, 8192), weight(14), at(712704, 540672), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 1, row, weight(15), at(6144, 260), at(6656, 384), at(712704, 540672), at(1253376, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 1, row, at(1253376, 786432), at(4096, 2048), at(581632, 131072), at(131072, 131072), at(262144, 131072), next(1), at(393216, 131072), at(6144, 8192)),
 			after(kQKvAX16Nvidia, 2, row, weight(2), at(393216, 131072), at(6144, 8192), rope, at(14336, 196608), weight(3), at(210944, 36864)),
 			after(kStoreKvKBX16Nvidia, 2, row, at(210944, 36864), weight(4), rope, cache(2), tables, weight(5), at(14336, 196608), at(393216, 524288), args(8)),
@@ -675,8 +677,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 2, row, weight(7), at(0, 131072), at(262144, 131072), at(131072, 131072), weight(8), at(393216, 131072), at(524288, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 2, row, weight(12), at(393216, 131072), at(524288, 8192), at(0, 4096), weight(16), weight(17), at(532480, 180224)),
 			after(kGroupExpertsSharedDownX16Nvidia, 2, row, at(0, 4096), at(4096, 2048), at(6144, 260), at(6656, 384), weight(18), at(532480, 180224), at(262144, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 2, row, weight(13), at(6144, 260), at(6656, 384), at(393216, 131072), at(524288, 8192), weight(14), at(532480, 540672), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 2, row, weight(15), at(6144, 260), at(6656, 384), at(532480, 540672), at(1073152, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 2, row, weight(13), at(6144, 260), at(6656, 384), at(393216, 131072), at(524288, 8192), weight(14), at(532480, 540672), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 2, row, weight(15), at(6144, 260), at(6656, 384), at(532480, 540672), at(1073152, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 2, row, at(1073152, 786432), at(4096, 2048), at(262144, 131072), at(131072, 131072), at(393216, 131072), next(1), at(524288, 131072), at(6144, 8192)),
 		}},
 		plan.Repeat{Times: 11, Layers: 2, More: 21, Dispatches: []plan.Dispatch{
@@ -688,8 +690,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 3, row, weight(7), at(0, 131072), at(393216, 131072), at(131072, 131072), weight(8), at(262144, 131072), at(524288, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 3, row, weight(12), at(262144, 131072), at(524288, 8192), at(0, 4096), weight(16), weight(17), at(532480, 180224)),
 			after(kGroupExpertsSharedDownX16Nvidia, 3, row, at(0, 4096), at(4096, 2048), at(6144, 260), at(6656, 384), weight(18), at(532480, 180224), at(393216, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 3, row, weight(13), at(6144, 260), at(6656, 384), at(262144, 131072), at(524288, 8192), weight(14), at(532480, 540672), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 3, row, weight(15), at(6144, 260), at(6656, 384), at(532480, 540672), at(1073152, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 3, row, weight(13), at(6144, 260), at(6656, 384), at(262144, 131072), at(524288, 8192), weight(14), at(532480, 540672), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 3, row, weight(15), at(6144, 260), at(6656, 384), at(532480, 540672), at(1073152, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 3, row, at(1073152, 786432), at(4096, 2048), at(393216, 131072), at(131072, 131072), at(262144, 131072), next(1), at(524288, 131072), at(6144, 8192)),
 			after(kQKvAX16Nvidia, 4, row, weight(2), at(524288, 131072), at(6144, 8192), rope, at(14336, 196608), weight(3), at(210944, 36864)),
 			after(kStoreKvKBX16Nvidia, 4, row, at(210944, 36864), weight(4), rope, cache(4), tables, weight(5), at(14336, 196608), at(393216, 524288), args(8)),
@@ -699,8 +701,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 4, row, weight(7), at(0, 131072), at(262144, 131072), at(131072, 131072), weight(8), at(393216, 131072), at(524288, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 4, row, weight(12), at(393216, 131072), at(524288, 8192), at(0, 4096), weight(16), weight(17), at(532480, 180224)),
 			after(kGroupExpertsSharedDownX16Nvidia, 4, row, at(0, 4096), at(4096, 2048), at(6144, 260), at(6656, 384), weight(18), at(532480, 180224), at(262144, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 4, row, weight(13), at(6144, 260), at(6656, 384), at(393216, 131072), at(524288, 8192), weight(14), at(532480, 540672), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 4, row, weight(15), at(6144, 260), at(6656, 384), at(532480, 540672), at(1073152, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 4, row, weight(13), at(6144, 260), at(6656, 384), at(393216, 131072), at(524288, 8192), weight(14), at(532480, 540672), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 4, row, weight(15), at(6144, 260), at(6656, 384), at(532480, 540672), at(1073152, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 4, row, at(1073152, 786432), at(4096, 2048), at(262144, 131072), at(131072, 131072), at(393216, 131072), next(1), at(524288, 131072), at(6144, 8192)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -983,8 +985,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 1, row, weight(7), at(196608, 32768), at(0, 65536), at(65536, 65536), weight(8), at(131072, 32768), at(163840, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 1, row, weight(12), at(131072, 32768), at(163840, 4096), at(0, 2048), weight(16), weight(17), at(2048, 45056)),
 			after(kGroupExpertsSharedDownX8Nvidia, 1, row, at(0, 2048), at(47104, 1024), at(48128, 260), at(48640, 192), weight(18), at(2048, 45056), at(167936, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 1, row, weight(13), at(48128, 260), at(48640, 192), at(131072, 32768), at(163840, 4096), weight(14), at(233472, 135168), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 1, row, weight(15), at(48128, 260), at(48640, 192), at(233472, 135168), at(368640, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 1, row, weight(13), at(48128, 260), at(48640, 192), at(131072, 32768), at(163840, 4096), weight(14), at(233472, 135168), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 1, row, weight(15), at(48128, 260), at(48640, 192), at(233472, 135168), at(368640, 393216), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 1, row, at(368640, 393216), at(47104, 1024), at(167936, 65536), at(65536, 65536), at(233472, 65536), next(1), at(0, 32768), at(32768, 4096)),
 			after(kQKvAX8Nvidia, 2, row, weight(2), at(0, 32768), at(32768, 4096), rope, at(36864, 49152), weight(3), at(86016, 9216)),
 			after(kStoreKvKBX8Nvidia, 2, row, at(86016, 9216), weight(4), rope, cache(2), tables, weight(5), at(36864, 49152), at(95232, 131072), args(8)),
@@ -994,8 +996,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 2, row, weight(7), at(147456, 32768), at(233472, 65536), at(0, 65536), weight(8), at(65536, 32768), at(98304, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 2, row, weight(12), at(65536, 32768), at(98304, 4096), at(102400, 2048), weight(16), weight(17), at(104448, 45056)),
 			after(kGroupExpertsSharedDownX8Nvidia, 2, row, at(102400, 2048), at(149504, 1024), at(150528, 260), at(151040, 192), weight(18), at(104448, 45056), at(151296, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 2, row, weight(13), at(150528, 260), at(151040, 192), at(65536, 32768), at(98304, 4096), weight(14), at(216832, 135168), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 2, row, weight(15), at(150528, 260), at(151040, 192), at(216832, 135168), at(352000, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 2, row, weight(13), at(150528, 260), at(151040, 192), at(65536, 32768), at(98304, 4096), weight(14), at(216832, 135168), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 2, row, weight(15), at(150528, 260), at(151040, 192), at(216832, 135168), at(352000, 393216), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 2, row, at(352000, 393216), at(149504, 1024), at(151296, 65536), at(0, 65536), at(65536, 65536), next(1), at(216832, 32768), at(131072, 4096)),
 		}},
 		plan.Repeat{Times: 7, Layers: 3, More: 32, Dispatches: []plan.Dispatch{
@@ -1007,8 +1009,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 3, row, weight(7), at(0, 32768), at(65536, 65536), at(131072, 65536), weight(8), at(32768, 32768), at(196608, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 3, row, weight(12), at(32768, 32768), at(196608, 4096), at(0, 2048), weight(16), weight(17), at(65536, 45056)),
 			after(kGroupExpertsSharedDownX8Nvidia, 3, row, at(0, 2048), at(2048, 1024), at(3072, 260), at(3584, 192), weight(18), at(65536, 45056), at(200704, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 3, row, weight(13), at(3072, 260), at(3584, 192), at(32768, 32768), at(196608, 4096), weight(14), at(266240, 135168), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 3, row, weight(15), at(3072, 260), at(3584, 192), at(266240, 135168), at(401408, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 3, row, weight(13), at(3072, 260), at(3584, 192), at(32768, 32768), at(196608, 4096), weight(14), at(266240, 135168), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 3, row, weight(15), at(3072, 260), at(3584, 192), at(266240, 135168), at(401408, 393216), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 3, row, at(401408, 393216), at(2048, 1024), at(200704, 65536), at(131072, 65536), at(3072, 65536), next(1), at(68608, 32768), at(101376, 4096)),
 			after(kQKvAX8Nvidia, 4, row, weight(2), at(68608, 32768), at(101376, 4096), rope, at(105472, 49152), weight(3), at(154624, 9216)),
 			after(kStoreKvKBX8Nvidia, 4, row, at(154624, 9216), weight(4), rope, cache(4), tables, weight(5), at(105472, 49152), at(163840, 131072), args(8)),
@@ -1018,8 +1020,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 4, row, weight(7), at(216064, 32768), at(3072, 65536), at(68608, 65536), weight(8), at(134144, 32768), at(166912, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 4, row, weight(12), at(134144, 32768), at(166912, 4096), at(0, 2048), weight(16), weight(17), at(2048, 45056)),
 			after(kGroupExpertsSharedDownX8Nvidia, 4, row, at(0, 2048), at(47104, 1024), at(48128, 260), at(48640, 192), weight(18), at(2048, 45056), at(171008, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 4, row, weight(13), at(48128, 260), at(48640, 192), at(134144, 32768), at(166912, 4096), weight(14), at(236544, 135168), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 4, row, weight(15), at(48128, 260), at(48640, 192), at(236544, 135168), at(371712, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 4, row, weight(13), at(48128, 260), at(48640, 192), at(134144, 32768), at(166912, 4096), weight(14), at(236544, 135168), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 4, row, weight(15), at(48128, 260), at(48640, 192), at(236544, 135168), at(371712, 393216), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 4, row, at(371712, 393216), at(47104, 1024), at(171008, 65536), at(68608, 65536), at(236544, 65536), next(1), at(0, 32768), at(32768, 4096)),
 			after(kQKvAX8Nvidia, 5, row, weight(2), at(0, 32768), at(32768, 4096), rope, at(36864, 49152), weight(3), at(86016, 9216)),
 			after(kStoreKvKBX8Nvidia, 5, row, at(86016, 9216), weight(4), rope, cache(5), tables, weight(5), at(36864, 49152), at(95232, 131072), args(8)),
@@ -1029,8 +1031,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 5, row, weight(7), at(147456, 32768), at(236544, 65536), at(0, 65536), weight(8), at(65536, 32768), at(98304, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 5, row, weight(12), at(65536, 32768), at(98304, 4096), at(102400, 2048), weight(16), weight(17), at(104448, 45056)),
 			after(kGroupExpertsSharedDownX8Nvidia, 5, row, at(102400, 2048), at(149504, 1024), at(150528, 260), at(151040, 192), weight(18), at(104448, 45056), at(151296, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 5, row, weight(13), at(150528, 260), at(151040, 192), at(65536, 32768), at(98304, 4096), weight(14), at(216832, 135168), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 5, row, weight(15), at(150528, 260), at(151040, 192), at(216832, 135168), at(352000, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 5, row, weight(13), at(150528, 260), at(151040, 192), at(65536, 32768), at(98304, 4096), weight(14), at(216832, 135168), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 5, row, weight(15), at(150528, 260), at(151040, 192), at(216832, 135168), at(352000, 393216), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 5, row, at(352000, 393216), at(149504, 1024), at(151296, 65536), at(0, 65536), at(65536, 65536), next(1), at(216832, 32768), at(131072, 4096)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -1058,8 +1060,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 1, row, weight(7), at(131072, 65536), at(0, 131072), at(196608, 131072), weight(8), at(327680, 65536), at(393216, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 1, row, weight(12), at(327680, 65536), at(393216, 8192), at(0, 4096), weight(16), weight(17), at(4096, 90112)),
 			after(kGroupExpertsSharedDownX16Nvidia, 1, row, at(0, 4096), at(94208, 2048), at(96256, 260), at(96768, 384), weight(18), at(4096, 90112), at(401408, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 1, row, weight(13), at(96256, 260), at(96768, 384), at(327680, 65536), at(393216, 8192), weight(14), at(532480, 270336), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 1, row, weight(15), at(96256, 260), at(96768, 384), at(532480, 270336), at(802816, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 1, row, weight(13), at(96256, 260), at(96768, 384), at(327680, 65536), at(393216, 8192), weight(14), at(532480, 270336), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 1, row, weight(15), at(96256, 260), at(96768, 384), at(532480, 270336), at(802816, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 1, row, at(802816, 786432), at(94208, 2048), at(401408, 131072), at(196608, 131072), at(532480, 131072), next(1), at(0, 65536), at(65536, 8192)),
 			after(kQKvAX16Nvidia, 2, row, weight(2), at(0, 65536), at(65536, 8192), rope, at(73728, 98304), weight(3), at(172032, 18432)),
 			after(kStoreKvKBX16Nvidia, 2, row, at(172032, 18432), weight(4), rope, cache(2), tables, weight(5), at(73728, 98304), at(190464, 262144), args(8)),
@@ -1069,8 +1071,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 2, row, weight(7), at(278528, 65536), at(532480, 131072), at(0, 131072), weight(8), at(131072, 65536), at(196608, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 2, row, weight(12), at(131072, 65536), at(196608, 8192), at(204800, 4096), weight(16), weight(17), at(208896, 90112)),
 			after(kGroupExpertsSharedDownX16Nvidia, 2, row, at(204800, 4096), at(299008, 2048), at(301056, 260), at(301568, 384), weight(18), at(208896, 90112), at(302080, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 2, row, weight(13), at(301056, 260), at(301568, 384), at(131072, 65536), at(196608, 8192), weight(14), at(433152, 270336), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 2, row, weight(15), at(301056, 260), at(301568, 384), at(433152, 270336), at(703488, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 2, row, weight(13), at(301056, 260), at(301568, 384), at(131072, 65536), at(196608, 8192), weight(14), at(433152, 270336), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 2, row, weight(15), at(301056, 260), at(301568, 384), at(433152, 270336), at(703488, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 2, row, at(703488, 786432), at(299008, 2048), at(302080, 131072), at(0, 131072), at(131072, 131072), next(1), at(433152, 65536), at(262144, 8192)),
 		}},
 		plan.Repeat{Times: 7, Layers: 3, More: 32, Dispatches: []plan.Dispatch{
@@ -1082,8 +1084,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 3, row, weight(7), at(0, 65536), at(131072, 131072), at(262144, 131072), weight(8), at(65536, 65536), at(393216, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 3, row, weight(12), at(65536, 65536), at(393216, 8192), at(0, 4096), weight(16), weight(17), at(131072, 90112)),
 			after(kGroupExpertsSharedDownX16Nvidia, 3, row, at(0, 4096), at(4096, 2048), at(6144, 260), at(6656, 384), weight(18), at(131072, 90112), at(401408, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 3, row, weight(13), at(6144, 260), at(6656, 384), at(65536, 65536), at(393216, 8192), weight(14), at(532480, 270336), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 3, row, weight(15), at(6144, 260), at(6656, 384), at(532480, 270336), at(802816, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 3, row, weight(13), at(6144, 260), at(6656, 384), at(65536, 65536), at(393216, 8192), weight(14), at(532480, 270336), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 3, row, weight(15), at(6144, 260), at(6656, 384), at(532480, 270336), at(802816, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 3, row, at(802816, 786432), at(4096, 2048), at(401408, 131072), at(262144, 131072), at(6144, 131072), next(1), at(137216, 65536), at(202752, 8192)),
 			after(kQKvAX16Nvidia, 4, row, weight(2), at(137216, 65536), at(202752, 8192), rope, at(210944, 98304), weight(3), at(309248, 18432)),
 			after(kStoreKvKBX16Nvidia, 4, row, at(309248, 18432), weight(4), rope, cache(4), tables, weight(5), at(210944, 98304), at(327680, 262144), args(8)),
@@ -1093,8 +1095,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 4, row, weight(7), at(415744, 65536), at(6144, 131072), at(137216, 131072), weight(8), at(268288, 65536), at(333824, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 4, row, weight(12), at(268288, 65536), at(333824, 8192), at(0, 4096), weight(16), weight(17), at(4096, 90112)),
 			after(kGroupExpertsSharedDownX16Nvidia, 4, row, at(0, 4096), at(94208, 2048), at(96256, 260), at(96768, 384), weight(18), at(4096, 90112), at(342016, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 4, row, weight(13), at(96256, 260), at(96768, 384), at(268288, 65536), at(333824, 8192), weight(14), at(473088, 270336), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 4, row, weight(15), at(96256, 260), at(96768, 384), at(473088, 270336), at(743424, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 4, row, weight(13), at(96256, 260), at(96768, 384), at(268288, 65536), at(333824, 8192), weight(14), at(473088, 270336), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 4, row, weight(15), at(96256, 260), at(96768, 384), at(473088, 270336), at(743424, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 4, row, at(743424, 786432), at(94208, 2048), at(342016, 131072), at(137216, 131072), at(473088, 131072), next(1), at(0, 65536), at(65536, 8192)),
 			after(kQKvAX16Nvidia, 5, row, weight(2), at(0, 65536), at(65536, 8192), rope, at(73728, 98304), weight(3), at(172032, 18432)),
 			after(kStoreKvKBX16Nvidia, 5, row, at(172032, 18432), weight(4), rope, cache(5), tables, weight(5), at(73728, 98304), at(190464, 262144), args(8)),
@@ -1104,8 +1106,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 5, row, weight(7), at(278528, 65536), at(473088, 131072), at(0, 131072), weight(8), at(131072, 65536), at(196608, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 5, row, weight(12), at(131072, 65536), at(196608, 8192), at(204800, 4096), weight(16), weight(17), at(208896, 90112)),
 			after(kGroupExpertsSharedDownX16Nvidia, 5, row, at(204800, 4096), at(299008, 2048), at(301056, 260), at(301568, 384), weight(18), at(208896, 90112), at(302080, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 5, row, weight(13), at(301056, 260), at(301568, 384), at(131072, 65536), at(196608, 8192), weight(14), at(433152, 270336), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 5, row, weight(15), at(301056, 260), at(301568, 384), at(433152, 270336), at(703488, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 5, row, weight(13), at(301056, 260), at(301568, 384), at(131072, 65536), at(196608, 8192), weight(14), at(433152, 270336), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 5, row, weight(15), at(301056, 260), at(301568, 384), at(433152, 270336), at(703488, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 5, row, at(703488, 786432), at(299008, 2048), at(302080, 131072), at(0, 131072), at(131072, 131072), next(1), at(433152, 65536), at(262144, 8192)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -1198,11 +1200,11 @@ var sequencesF16Nvidia = []plan.Sequence{
 
 // picking picks tokens after rows by their logits.
 var pickingApple = []plan.Dispatch{
-	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 204800}, plan.Operand{Space: plan.SpacePick, Offset: 1008896, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 7562496, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7588096, Bytes: 25600}),
-	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 992512, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1008896, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 7562496, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7588096, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7613696, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 14167296, Bytes: 6553600}, row),
+	after(kPicksScan, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 204800), pick(1008896, 6553600), pick(7562496, 25600), pick(7588096, 25600)),
+	after(kPicksPick, -1, pick(0, 1280), pick(992512, 16384), pick(1008896, 6553600), pick(7562496, 25600), pick(7588096, 25600), pick(7613696, 6553600), pick(14167296, 6553600), row),
 }
 
 var pickingNvidia = []plan.Dispatch{
-	after(kPicksScanNvidia, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 204800}, plan.Operand{Space: plan.SpacePick, Offset: 1008896, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 7562496, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7588096, Bytes: 25600}),
-	after(kPicksPickNvidia, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 992512, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1008896, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 7562496, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7588096, Bytes: 25600}, plan.Operand{Space: plan.SpacePick, Offset: 7613696, Bytes: 6553600}, plan.Operand{Space: plan.SpacePick, Offset: 14167296, Bytes: 6553600}, row),
+	after(kPicksScanNvidia, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 204800), pick(1008896, 6553600), pick(7562496, 25600), pick(7588096, 25600)),
+	after(kPicksPickNvidia, -1, pick(0, 1280), pick(992512, 16384), pick(1008896, 6553600), pick(7562496, 25600), pick(7588096, 25600), pick(7613696, 6553600), pick(14167296, 6553600), row),
 }

@@ -8,6 +8,14 @@ import (
 )
 
 const arena = plan.SpaceArena
+
+var (
+	vec        = plan.VecOf
+	rowSlot    = plan.RowSlot
+	argsSlot   = plan.ArgsSlot
+	tablesSlot = plan.TablesSlot
+)
+
 const (
 	kEmbed = iota
 	kQKvA
@@ -350,7 +358,7 @@ var (
 // The slots of several kernels.
 var (
 	slotsEmbed = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 		{Name: "x", Space: arena, Write: true},
 		{Name: "w_next_norm"},
@@ -361,7 +369,7 @@ var (
 		{Name: "w_q_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct},
 		{Name: "ready_squares", Space: arena},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "rope", Space: plan.SpaceRope},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
 		{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
@@ -370,22 +378,22 @@ var (
 	slotsStoreKvKB = []plan.Slot{
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
 		{Name: "w_kv_a_layernorm"},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "rope", Space: plan.SpaceRope},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsVB = []plan.Slot{
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct},
 		{Name: "attend_ml", Space: arena},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsOProj = []plan.Slot{
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
@@ -429,7 +437,7 @@ var (
 		{Name: "ready_squares", Space: arena},
 		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsExpertsDownSharedDown = []plan.Slot{
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
@@ -442,7 +450,7 @@ var (
 		{Name: "w_next_norm"},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
 		{Name: "ready_squares", Space: arena, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsLmHead = []plan.Slot{
 		{Name: "w_lm_head", Elem: plan.ElemTyped},
@@ -451,7 +459,7 @@ var (
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 	}
 	slotsEmbedX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 		{Name: "x", Space: arena, Write: true, Stride: 2048},
 		{Name: "w_next_norm"},
@@ -459,7 +467,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
 	}
 	slotsQKvAX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 128},
@@ -469,41 +477,41 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
 	}
 	slotsStoreKvKBX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 		{Name: "w_kv_a_layernorm"},
 		{Name: "rope", Space: plan.SpaceRope},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsAttendX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 65536},
 		{Name: "attend_ml", Space: arena, Write: true, Stride: 256},
 	}
 	slotsCombineX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 65536},
 		{Name: "attend_ml", Space: arena, Stride: 256},
 		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
 	}
 	slotsVBX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsOProjX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -513,7 +521,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
 	}
 	slotsGateUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 128},
@@ -521,7 +529,7 @@ var (
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10944},
 	}
 	slotsDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_down_proj", Elem: plan.ElemTyped},
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -531,7 +539,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
 	}
 	slotsRouterSharedGateSharedUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 128},
@@ -541,7 +549,7 @@ var (
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2816},
 	}
 	slotsGroupExpertsSharedDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "router", Space: arena, Stride: 64},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
@@ -551,16 +559,16 @@ var (
 		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
 	}
 	slotsExpertsDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 8448},
 		{Name: "experts_down", Space: arena, Write: true, Stride: 12288},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsAttnNormX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "experts_down", Space: arena, Stride: 12288},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
 		{Name: "shared_down", Space: arena, Stride: 2048},
@@ -583,7 +591,7 @@ var (
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 102400},
 	}
 	slotsEmbedX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 		{Name: "x", Space: arena, Write: true, Stride: 2048},
 		{Name: "w_next_norm"},
@@ -591,7 +599,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 	}
 	slotsQKvAX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 64},
@@ -601,31 +609,31 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
 	}
 	slotsStoreKvX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 		{Name: "w_kv_a_layernorm"},
 		{Name: "rope", Space: plan.SpaceRope},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 	}
 	slotsExpandKeysExpandValuesX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "heads", Space: plan.SpaceHeads, Elem: plan.ElemAct, Write: true},
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsAttentionX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 		{Name: "heads", Space: plan.SpaceHeads, Elem: plan.ElemAct},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 	}
 	slotsOProjX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -635,7 +643,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 	}
 	slotsGateUpX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 64},
@@ -643,7 +651,7 @@ var (
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10944},
 	}
 	slotsDownX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_down_proj", Elem: plan.ElemTyped},
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -653,7 +661,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 	}
 	slotsRouterSharedGateSharedUpX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 64},
@@ -663,18 +671,18 @@ var (
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2816},
 	}
 	slotsRoutingX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "router", Space: arena, Stride: 64},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
 	}
 	slotsGroupExpertsX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
 	}
 	slotsExpertsGateExpertsUpX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -682,16 +690,16 @@ var (
 		{Name: "ready_squares", Space: arena, Stride: 64},
 		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsSharedDownX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 2816},
 		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
 	}
 	slotsAttnNormX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "experts_down", Space: arena, Stride: 12288},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
 		{Name: "shared_down", Space: arena, Stride: 2048},
@@ -733,7 +741,7 @@ var (
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 	}
 	slotsExpertsGateExpertsUpX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -742,17 +750,17 @@ var (
 		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
 		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsExpertsDownX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 8448},
 		{Name: "experts_down", Space: arena, Write: true, Stride: 12288},
 		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 )
 
@@ -774,8 +782,8 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a", typesQKvA),
 	},
@@ -786,8 +794,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsStoreKvKB,
 		Args:    []int{6},
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Stride: 512}, KPe: plan.Vec{Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
+			&plan.StoreKV{Lat: vec(0, 512), KPe: plan.Vec{Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: vec(7, 192), Out: vec(8, 512)}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b", typesStoreKvKB),
 	},
@@ -799,14 +807,14 @@ var kernelsApple = []plan.Kernel{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			rowSlot,
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}},
+			&plan.Attend{QAbs: vec(0, 512), QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -817,7 +825,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}, Heads: 16}}, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 128), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}, Heads: 16}}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -827,7 +835,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -837,7 +845,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10944}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: vec(1, 2048), Out: vec(4, 10944), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQKvA),
 	},
@@ -847,7 +855,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 10944}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 10944), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -857,8 +865,8 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 5, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 2816}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 4, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 2048), Out: vec(3, 64), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 5, In: vec(1, 2048), Out: vec(6, 2816), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -869,7 +877,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{1, 5},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 2, Up: 5, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 1408}, NormApply: &plan.NormApply{Squares: 4, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 1, K: 6, Routing: 2},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 2, Up: 5, In: plan.Vec{Slot: 3}, Out: vec(6, 1408), NormApply: &plan.NormApply{Squares: 4, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 1, K: 6, Routing: 2},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQKvA),
 	},
@@ -880,7 +888,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, Up: -1, In: plan.Vec{Slot: 1, Stride: 1408}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 6, Routing: 2, Shared: 3, SharedCols: 2816, SharedIn: plan.Vec{Slot: 4, Stride: 2816}, Add: 5},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, Up: -1, In: vec(1, 1408), Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 6, Routing: 2, Shared: 3, SharedCols: 2816, SharedIn: vec(4, 2816), Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesExpertsDownSharedDown),
 	},
@@ -890,7 +898,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 102400}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, Up: -1, In: vec(1, 2048), Out: vec(3, 102400), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -912,8 +920,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsQKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x16", typesQKvA),
 	},
@@ -925,8 +933,8 @@ var kernelsApple = []plan.Kernel{
 		Width:   16,
 		Args:    []int{6},
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(7, 192), Out: vec(8, 512)}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x16", typesStoreKvKB),
 	},
@@ -937,7 +945,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -948,7 +956,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 16}, Out: vec(3, 512), Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -960,7 +968,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 512), Out: vec(3, 128)}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -971,7 +979,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -982,7 +990,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: vec(2, 2048), Out: vec(5, 10944), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQKvA),
 	},
@@ -993,7 +1001,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 10944), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -1004,8 +1012,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: vec(2, 2048), Out: vec(7, 2816), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -1017,7 +1025,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(6, 2816), Out: vec(7, 2048)}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -1026,7 +1034,7 @@ var kernelsApple = []plan.Kernel{
 		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -1034,12 +1042,12 @@ var kernelsApple = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Stride: 128},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1408), NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
 	},
@@ -1051,7 +1059,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(4, 1408), Out: vec(5, 2048)}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1},
 		},
 		Variants: plan.Variants("experts_down_x16", typesExpertsDownX16),
 	},
@@ -1062,7 +1070,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
@@ -1073,7 +1081,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
@@ -1096,7 +1104,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 102400), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -1118,8 +1126,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsQKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 2048), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x512", typesQKvA),
 	},
@@ -1130,7 +1138,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsStoreKvX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("store_kv_x512", typesAttend),
 	},
@@ -1154,7 +1162,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttentionX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 192}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.11472138679292612, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2560}, Out: plan.Vec{Slot: 4, Stride: 128}, RowsPerGroup: 32, SplitK: 8, Tile: 64},
+			&plan.AttendHeads{QNope: vec(1, 192), QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.11472138679292612, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2560}, Out: vec(4, 128), RowsPerGroup: 32, SplitK: 8, Tile: 64},
 		},
 		Variants: plan.Variants("attention_x512", typesCombineX16),
 	},
@@ -1165,7 +1173,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesEmbed),
 	},
@@ -1176,7 +1184,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 4, In: vec(2, 2048), Out: vec(5, 10944), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQKvA),
 	},
@@ -1187,7 +1195,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 10944), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesDown),
 	},
@@ -1198,8 +1206,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: vec(2, 2048), Out: vec(7, 2816), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x512", typesRouterSharedGateSharedUp),
 	},
@@ -1233,7 +1241,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1408), NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQKvA),
 	},
@@ -1245,7 +1253,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(4, 1408), Out: vec(5, 2048)}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_down_x512", typesExpertsDownX16),
 	},
@@ -1256,7 +1264,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 2816), Out: vec(3, 2048)}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x512", typesEmbed),
 	},
@@ -1267,7 +1275,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("attn_norm_x512", typesCombineX16),
 	},
@@ -1278,7 +1286,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("final_norm_x512", typesCombineX16),
 	},
@@ -1301,7 +1309,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 102400), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},
@@ -1344,8 +1352,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a", typesQKvA),
 	},
@@ -1356,8 +1364,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsStoreKvKB,
 		Args:    []int{6},
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Stride: 512}, KPe: plan.Vec{Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
+			&plan.StoreKV{Lat: vec(0, 512), KPe: plan.Vec{Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: vec(7, 192), Out: vec(8, 512)}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b", typesStoreKvKB),
 	},
@@ -1369,13 +1377,13 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			rowSlot,
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: vec(0, 512), QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -1386,7 +1394,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}}, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 128), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -1396,7 +1404,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -1406,7 +1414,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10944}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: vec(1, 2048), Out: vec(4, 10944), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQKvA),
 	},
@@ -1416,7 +1424,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 10944}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 10944), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -1426,8 +1434,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 5, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 2816}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 4, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 2048), Out: vec(3, 64), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 5, In: vec(1, 2048), Out: vec(6, 2816), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -1438,7 +1446,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{1, 5},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 32, SplitK: 2, Up: 5, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 1408}, NormApply: &plan.NormApply{Squares: 4, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 1, K: 6, Routing: 2},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 32, SplitK: 2, Up: 5, In: plan.Vec{Slot: 3}, Out: vec(6, 1408), NormApply: &plan.NormApply{Squares: 4, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 1, K: 6, Routing: 2},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQKvA),
 	},
@@ -1449,7 +1457,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, Up: -1, In: plan.Vec{Slot: 1, Stride: 1408}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 6, Routing: 2, Shared: 3, SharedCols: 2816, SharedIn: plan.Vec{Slot: 4, Stride: 2816}, Add: 5},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 4, SplitK: 8, Up: -1, In: vec(1, 1408), Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 6, Routing: 2, Shared: 3, SharedCols: 2816, SharedIn: vec(4, 2816), Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesExpertsDownSharedDown),
 	},
@@ -1459,7 +1467,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 102400}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 16, Up: -1, In: vec(1, 2048), Out: vec(3, 102400), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -1468,7 +1476,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true, Stride: 2048},
 			{Name: "w_next_norm"},
@@ -1486,7 +1494,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docQKvA,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Stride: 1024},
@@ -1497,8 +1505,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 2048), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x2", typesQKvA),
 	},
@@ -1510,8 +1518,8 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2,
 		Args:    []int{6},
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Tokens: 2, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Tokens: 2, Up: -1, In: vec(7, 192), Out: vec(8, 512)}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x2", typesStoreKvKB),
 	},
@@ -1520,17 +1528,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 524288},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 2048},
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16}},
 		},
 		Variants: plan.Variants("attend_x2", typesAttend),
 	},
@@ -1539,17 +1547,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docVB,
 		Threads: 512,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 524288},
 			{Name: "attend_ml", Space: arena, Stride: 2048},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 2,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 128), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x2", typesEmbed),
 	},
@@ -1558,7 +1566,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docOProj,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "x", Space: arena, Stride: 2048},
@@ -1569,7 +1577,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 2}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 2}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2", typesEmbed),
 	},
@@ -1578,7 +1586,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Stride: 1024},
@@ -1587,7 +1595,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: 4, In: vec(2, 2048), Out: vec(5, 10944), NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2", typesQKvA),
 	},
@@ -1596,7 +1604,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
 			{Name: "x", Space: arena, Stride: 2048},
@@ -1607,7 +1615,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 2}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 2, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 10944), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 2}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2", typesDown),
 	},
@@ -1616,7 +1624,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Stride: 1024},
@@ -1627,8 +1635,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: 6, In: vec(2, 2048), Out: vec(7, 2816), NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x2", typesRouterSharedGateSharedUp),
 	},
@@ -1637,7 +1645,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docExpertsGateExpertsUp,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "router", Space: arena, Stride: 64},
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
@@ -1645,12 +1653,12 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Stride: 1024},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 2,
 		Args:  []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 2, K: 6, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1408), NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 2, K: 6, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x2", typesQKvA),
 	},
@@ -1659,7 +1667,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docExpertsDownSharedDown,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 8448},
 			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
@@ -1670,12 +1678,12 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Write: true, Stride: 1024},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 2,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 8, SplitK: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 1408}, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 2}}, W: 1, K: 6, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: plan.Vec{Slot: 5, Stride: 2816}, Add: 6},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 8, SplitK: 4, Up: -1, In: vec(2, 1408), Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 2}}, W: 1, K: 6, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: vec(5, 2816), Add: 6},
 		},
 		Variants: plan.Variants("experts_down_shared_down_x2", typesExpertsDownSharedDown),
 	},
@@ -1708,7 +1716,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 2, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 2, Tokens: 2, Up: -1, In: vec(2, 2048), Out: vec(4, 102400), NormApply: &plan.NormApply{Squares: 3, Count: 1024, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x2", typesLmHead),
 	},
@@ -1717,7 +1725,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true, Stride: 2048},
 			{Name: "w_next_norm"},
@@ -1735,7 +1743,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docQKvA,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Stride: 256},
@@ -1746,8 +1754,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x4", typesQKvA),
 	},
@@ -1759,8 +1767,8 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   4,
 		Args:    []int{6},
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: vec(7, 192), Out: vec(8, 512)}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x4", typesStoreKvKB),
 	},
@@ -1769,17 +1777,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 262144},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 1024},
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16}},
 		},
 		Variants: plan.Variants("attend_x4", typesAttend),
 	},
@@ -1788,17 +1796,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docVB,
 		Threads: 512,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 262144},
 			{Name: "attend_ml", Space: arena, Stride: 1024},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 128), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x4", typesEmbed),
 	},
@@ -1807,7 +1815,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "x", Space: arena, Stride: 2048},
@@ -1818,7 +1826,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 8, SplitK: 4, Tokens: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 8}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 8, SplitK: 4, Tokens: 4, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 8}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x4", typesEmbed),
 	},
@@ -1827,7 +1835,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docGateUp,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Stride: 256},
@@ -1836,7 +1844,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: vec(2, 2048), Out: vec(5, 10944), NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQKvA),
 	},
@@ -1845,7 +1853,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docDown,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10944},
 			{Name: "x", Space: arena, Stride: 2048},
@@ -1856,7 +1864,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 8}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 10944), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 8}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x4", typesDown),
 	},
@@ -1865,7 +1873,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Stride: 256},
@@ -1876,8 +1884,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 4, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 4, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 4, Up: 6, In: vec(2, 2048), Out: vec(7, 2816), NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x4", typesRouterSharedGateSharedUp),
 	},
@@ -1886,7 +1894,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docExpertsGateExpertsUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "router", Space: arena, Stride: 64},
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
@@ -1894,12 +1902,12 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Stride: 256},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8448},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 4,
 		Args:  []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 32, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 256, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 2, K: 6, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 32, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1408), NormApply: &plan.NormApply{Squares: 5, Count: 256, Eps: 1e-06}, Gating: &plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 2, K: 6, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x4", typesQKvA),
 	},
@@ -1908,7 +1916,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docExpertsDownSharedDown,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 8448},
 			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
@@ -1919,12 +1927,12 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Write: true, Stride: 256},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 16, SplitK: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 1408}, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 8}}, W: 1, K: 6, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: plan.Vec{Slot: 5, Stride: 2816}, Add: 6},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 16, SplitK: 4, Up: -1, In: vec(2, 1408), Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 8}}, W: 1, K: 6, Routing: 3, Shared: 4, SharedCols: 2816, SharedIn: vec(5, 2816), Add: 6},
 		},
 		Variants: plan.Variants("experts_down_shared_down_x4", typesExpertsDownSharedDown),
 	},
@@ -1957,7 +1965,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(4, 102400), NormApply: &plan.NormApply{Squares: 3, Count: 256, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x4", typesLmHead),
 	},
@@ -1979,8 +1987,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQKvAX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x8", typesQKvA),
 	},
@@ -1992,8 +2000,8 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{6},
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: vec(7, 192), Out: vec(8, 512)}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x8", typesStoreKvKB),
 	},
@@ -2002,17 +2010,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 131072},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 512},
 		},
 		Width: 8,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}},
 		},
 		Variants: plan.Variants("attend_x8", typesAttend),
 	},
@@ -2021,14 +2029,14 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docCombineX16,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 131072},
 			{Name: "attend_ml", Space: arena, Stride: 512},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
 		},
 		Width: 8,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}, Heads: 16}, Out: vec(3, 512), Dim: 512},
 		},
 		Variants: plan.Variants("combine_x8", typesCombineX16),
 	},
@@ -2040,7 +2048,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 512), Out: vec(3, 128)}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x8", typesEmbed),
 	},
@@ -2051,7 +2059,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x8", typesEmbed),
 	},
@@ -2062,7 +2070,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: vec(2, 2048), Out: vec(5, 10944), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x8", typesQKvA),
 	},
@@ -2073,7 +2081,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 10944), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x8", typesDown),
 	},
@@ -2084,8 +2092,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 6, In: vec(2, 2048), Out: vec(7, 2816), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x8", typesRouterSharedGateSharedUp),
 	},
@@ -2097,7 +2105,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(6, 2816), Out: vec(7, 2048)}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x8", typesEmbed),
 	},
@@ -2109,7 +2117,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1408), NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x8", typesQKvA),
 	},
@@ -2121,7 +2129,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(4, 1408), Out: vec(5, 2048)}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x8", typesExpertsDownX16),
 	},
@@ -2132,7 +2140,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x8", typesCombineX16),
 	},
@@ -2143,7 +2151,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x8", typesCombineX16),
 	},
@@ -2166,7 +2174,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(4, 102400), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x8", typesLmHead),
 	},
@@ -2188,8 +2196,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x16", typesQKvA),
 	},
@@ -2201,8 +2209,8 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{6},
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 192}, Out: plan.Vec{Slot: 8, Stride: 512}}, W: 6, Batch: 16, Add: -1},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 16, Up: -1, In: vec(7, 192), Out: vec(8, 512)}, W: 6, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x16", typesStoreKvKB),
 	},
@@ -2213,7 +2221,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.11472138679292612, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -2224,7 +2232,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 16}, Out: vec(3, 512), Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -2236,7 +2244,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 512), Out: vec(3, 128)}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -2247,7 +2255,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -2258,7 +2266,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: vec(2, 2048), Out: vec(5, 10944), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQKvA),
 	},
@@ -2269,7 +2277,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(2, 10944), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -2280,8 +2288,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: vec(2, 2048), Out: vec(7, 2816), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -2293,7 +2301,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 64, K: 6, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 64, K: 6}},
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 6, Stride: 2816}, Out: plan.Vec{Slot: 7, Stride: 2048}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(6, 2816), Out: vec(7, 2048)}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -2305,7 +2313,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1408), NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
 	},
@@ -2317,7 +2325,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(4, 1408), Out: vec(5, 2048)}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 1, Persistent: 528, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesExpertsDownX16),
 	},
@@ -2328,7 +2336,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
@@ -2339,7 +2347,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
@@ -2362,7 +2370,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 102400), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -2384,8 +2392,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x512", typesQKvA),
 	},
@@ -2396,7 +2404,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsStoreKvX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("store_kv_x512", typesAttend),
 	},
@@ -2420,7 +2428,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttentionX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 192}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.11472138679292612, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2560}, Out: plan.Vec{Slot: 4, Stride: 128}, RowsPerGroup: 64, SplitK: 1, Tile: 32},
+			&plan.AttendHeads{QNope: vec(1, 192), QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.11472138679292612, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2560}, Out: vec(4, 128), RowsPerGroup: 64, SplitK: 1, Tile: 32},
 		},
 		Variants: plan.Variants("attention_x512", typesCombineX16),
 	},
@@ -2431,7 +2439,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesEmbed),
 	},
@@ -2442,7 +2450,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: vec(2, 2048), Out: vec(5, 10944), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQKvA),
 	},
@@ -2453,7 +2461,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 10944), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesDown),
 	},
@@ -2464,8 +2472,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: vec(2, 2048), Out: vec(7, 2816), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x512", typesRouterSharedGateSharedUp),
 	},
@@ -2499,7 +2507,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Tokens: 56, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 2},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Tokens: 56, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1408), NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 2},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQKvA),
 	},
@@ -2511,7 +2519,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 128, Tokens: 56, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 2},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 128, Tokens: 56, Up: -1, In: vec(4, 1408), Out: vec(5, 2048)}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 2},
 		},
 		Variants: plan.Variants("experts_down_x512", typesExpertsDownX16),
 	},
@@ -2522,7 +2530,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 2816), Out: vec(3, 2048)}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x512", typesEmbed),
 	},
@@ -2533,7 +2541,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("attn_norm_x512", typesCombineX16),
 	},
@@ -2544,7 +2552,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("final_norm_x512", typesCombineX16),
 	},
@@ -2567,7 +2575,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 102400}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 102400, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 102400), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},
@@ -2589,8 +2597,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQKvAX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x2048", typesQKvA),
 	},
@@ -2601,7 +2609,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsStoreKvX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("store_kv_x2048", typesAttend),
 	},
@@ -2625,7 +2633,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttentionX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 192}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.11472138679292612, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2560}, Out: plan.Vec{Slot: 4, Stride: 128}, RowsPerGroup: 64, SplitK: 1, Tile: 32},
+			&plan.AttendHeads{QNope: vec(1, 192), QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.11472138679292612, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2560}, Out: vec(4, 128), RowsPerGroup: 64, SplitK: 1, Tile: 32},
 		},
 		Variants: plan.Variants("attention_x2048", typesCombineX16),
 	},
@@ -2636,7 +2644,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2048", typesEmbed),
 	},
@@ -2647,7 +2655,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10944}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10944, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: vec(2, 2048), Out: vec(5, 10944), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2048", typesQKvA),
 	},
@@ -2658,7 +2666,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10944}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10944, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 10944), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2048", typesDown),
 	},
@@ -2669,8 +2677,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 2816}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2816, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: vec(2, 2048), Out: vec(7, 2816), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x2048", typesRouterSharedGateSharedUp),
 	},
@@ -2704,7 +2712,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2048,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1408}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 1408, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1408), NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-06}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x2048", typesQKvA),
 	},
@@ -2716,7 +2724,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2048,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 4, Stride: 1408}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1408, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(4, 1408), Out: vec(5, 2048)}, W: 1, K: 6, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 6}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_down_x2048", typesExpertsDownX16),
 	},
@@ -2727,7 +2735,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2816}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2816, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 2816), Out: vec(3, 2048)}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x2048", typesEmbed),
 	},
@@ -2738,7 +2746,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("attn_norm_x2048", typesCombineX16),
 	},
@@ -2749,7 +2757,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 6, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("final_norm_x2048", typesCombineX16),
 	},

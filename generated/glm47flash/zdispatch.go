@@ -5,19 +5,21 @@ package glm47flash
 import "mla/runtime/plan"
 
 var (
-	after  = plan.After
-	beside = plan.Beside
-	at     = plan.At
-	weight = plan.OfWeight
-	next   = plan.OfNext
-	cache  = plan.OfCache
-	args   = plan.OfArgs
-	row    = plan.Of(plan.SpaceRow)
-	rope   = plan.Of(plan.SpaceRope)
-	tables = plan.Of(plan.SpaceTables)
-	logits = plan.Of(plan.SpaceLogits)
-	wanted = plan.Of(plan.SpaceWanted)
-	heads  = plan.Of(plan.SpaceHeads)
+	after   = plan.After
+	beside  = plan.Beside
+	at      = plan.At
+	weight  = plan.OfWeight
+	next    = plan.OfNext
+	cache   = plan.OfCache
+	args    = plan.OfArgs
+	pick    = plan.OfPick
+	counter = plan.OfCounter
+	row     = plan.Of(plan.SpaceRow)
+	rope    = plan.Of(plan.SpaceRope)
+	tables  = plan.Of(plan.SpaceTables)
+	logits  = plan.Of(plan.SpaceLogits)
+	wanted  = plan.Of(plan.SpaceWanted)
+	heads   = plan.Of(plan.SpaceHeads)
 )
 
 // sequences are one row, then several at once: every dispatch in order, with the memory that it touches.
@@ -607,8 +609,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 1, row, weight(9), at(413696, 163840), at(0, 65536), at(65536, 65536), weight(10), at(131072, 65536), at(196608, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 1, row, weight(14), at(131072, 65536), at(196608, 4096), at(0, 2048), weight(19), weight(20), at(2048, 49152)),
 			after(kGroupExpertsSharedDownX8Nvidia, 1, row, at(0, 2048), weight(15), at(51200, 1024), at(52224, 260), at(52736, 128), weight(21), at(2048, 49152), at(200704, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 1, row, weight(16), at(52224, 260), at(52736, 128), at(131072, 65536), at(196608, 4096), weight(17), at(266240, 196608), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 1, row, weight(18), at(52224, 260), at(52736, 128), at(266240, 196608), at(462848, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 1, row, weight(16), at(52224, 260), at(52736, 128), at(131072, 65536), at(196608, 4096), weight(17), at(266240, 196608), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 1, row, weight(18), at(52224, 260), at(52736, 128), at(266240, 196608), at(462848, 262144), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 1, row, at(462848, 262144), at(51200, 1024), at(200704, 65536), at(65536, 65536), at(131072, 65536), next(1), at(266240, 65536), at(0, 4096)),
 			after(kQAKvAX8Nvidia, 2, row, weight(2), at(266240, 65536), at(0, 4096), weight(3), at(4096, 24576), at(28672, 1536), weight(5), at(30208, 18432)),
 			after(kQBStoreKvX8Nvidia, 2, row, weight(4), at(4096, 24576), at(28672, 1536), rope, at(196608, 163840), at(30208, 18432), weight(6), cache(2), tables),
@@ -619,8 +621,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 2, row, weight(9), at(524288, 163840), at(131072, 65536), at(0, 65536), weight(10), at(65536, 65536), at(196608, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 2, row, weight(14), at(65536, 65536), at(196608, 4096), at(131072, 2048), weight(19), weight(20), at(133120, 49152)),
 			after(kGroupExpertsSharedDownX8Nvidia, 2, row, at(131072, 2048), weight(15), at(182272, 1024), at(183296, 260), at(183808, 128), weight(21), at(133120, 49152), at(200704, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 2, row, weight(16), at(183296, 260), at(183808, 128), at(65536, 65536), at(196608, 4096), weight(17), at(266240, 196608), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 2, row, weight(18), at(183296, 260), at(183808, 128), at(266240, 196608), at(462848, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 2, row, weight(16), at(183296, 260), at(183808, 128), at(65536, 65536), at(196608, 4096), weight(17), at(266240, 196608), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 2, row, weight(18), at(183296, 260), at(183808, 128), at(266240, 196608), at(462848, 262144), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 2, row, at(462848, 262144), at(182272, 1024), at(200704, 65536), at(0, 65536), at(65536, 65536), next(1), at(266240, 65536), at(131072, 4096)),
 			after(kQAKvAX8Nvidia, 3, row, weight(2), at(266240, 65536), at(131072, 4096), weight(3), at(0, 24576), at(24576, 1536), weight(5), at(26112, 18432)),
 			after(kQBStoreKvX8Nvidia, 3, row, weight(4), at(0, 24576), at(24576, 1536), rope, at(131072, 163840), at(26112, 18432), weight(6), cache(3), tables),
@@ -631,8 +633,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 3, row, weight(9), at(458752, 163840), at(65536, 65536), at(0, 65536), weight(10), at(131072, 65536), at(196608, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 3, row, weight(14), at(131072, 65536), at(196608, 4096), at(65536, 2048), weight(19), weight(20), at(67584, 49152)),
 			after(kGroupExpertsSharedDownX8Nvidia, 3, row, at(65536, 2048), weight(15), at(116736, 1024), at(117760, 260), at(118272, 128), weight(21), at(67584, 49152), at(200704, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 3, row, weight(16), at(117760, 260), at(118272, 128), at(131072, 65536), at(196608, 4096), weight(17), at(266240, 196608), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 3, row, weight(18), at(117760, 260), at(118272, 128), at(266240, 196608), at(462848, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 3, row, weight(16), at(117760, 260), at(118272, 128), at(131072, 65536), at(196608, 4096), weight(17), at(266240, 196608), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 3, row, weight(18), at(117760, 260), at(118272, 128), at(266240, 196608), at(462848, 262144), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 3, row, at(462848, 262144), at(116736, 1024), at(200704, 65536), at(0, 65536), at(117760, 65536), next(1), at(266240, 65536), at(65536, 4096)),
 			after(kQAKvAX8Nvidia, 4, row, weight(2), at(266240, 65536), at(65536, 4096), weight(3), at(0, 24576), at(24576, 1536), weight(5), at(26112, 18432)),
 			after(kQBStoreKvX8Nvidia, 4, row, weight(4), at(0, 24576), at(24576, 1536), rope, at(183296, 163840), at(26112, 18432), weight(6), cache(4), tables),
@@ -643,8 +645,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 4, row, weight(9), at(510976, 163840), at(117760, 65536), at(0, 65536), weight(10), at(183296, 65536), at(65536, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 4, row, weight(14), at(183296, 65536), at(65536, 4096), at(69632, 2048), weight(19), weight(20), at(71680, 49152)),
 			after(kGroupExpertsSharedDownX8Nvidia, 4, row, at(69632, 2048), weight(15), at(120832, 1024), at(121856, 260), at(122368, 128), weight(21), at(71680, 49152), at(248832, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 4, row, weight(16), at(121856, 260), at(122368, 128), at(183296, 65536), at(65536, 4096), weight(17), at(314368, 196608), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 4, row, weight(18), at(121856, 260), at(122368, 128), at(314368, 196608), at(510976, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 4, row, weight(16), at(121856, 260), at(122368, 128), at(183296, 65536), at(65536, 4096), weight(17), at(314368, 196608), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 4, row, weight(18), at(121856, 260), at(122368, 128), at(314368, 196608), at(510976, 262144), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 4, row, at(510976, 262144), at(120832, 1024), at(248832, 65536), at(0, 65536), at(121856, 65536), next(1), at(314368, 65536), at(65536, 4096)),
 			after(kQAKvAX8Nvidia, 5, row, weight(2), at(314368, 65536), at(65536, 4096), weight(3), at(0, 24576), at(24576, 1536), weight(5), at(26112, 18432)),
 			after(kQBStoreKvX8Nvidia, 5, row, weight(4), at(0, 24576), at(24576, 1536), rope, at(187392, 163840), at(26112, 18432), weight(6), cache(5), tables),
@@ -655,8 +657,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 5, row, weight(9), at(515072, 163840), at(121856, 65536), at(0, 65536), weight(10), at(187392, 65536), at(65536, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 5, row, weight(14), at(187392, 65536), at(65536, 4096), at(69632, 2048), weight(19), weight(20), at(71680, 49152)),
 			after(kGroupExpertsSharedDownX8Nvidia, 5, row, at(69632, 2048), weight(15), at(120832, 1024), at(121856, 260), at(122368, 128), weight(21), at(71680, 49152), at(252928, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 5, row, weight(16), at(121856, 260), at(122368, 128), at(187392, 65536), at(65536, 4096), weight(17), at(318464, 196608), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 5, row, weight(18), at(121856, 260), at(122368, 128), at(318464, 196608), at(515072, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 5, row, weight(16), at(121856, 260), at(122368, 128), at(187392, 65536), at(65536, 4096), weight(17), at(318464, 196608), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 5, row, weight(18), at(121856, 260), at(122368, 128), at(318464, 196608), at(515072, 262144), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 5, row, at(515072, 262144), at(120832, 1024), at(252928, 65536), at(0, 65536), at(121856, 65536), next(1), at(187392, 65536), at(65536, 4096)),
 		}},
 		plan.Repeat{Times: 40, Layers: 1, More: 11, Dispatches: []plan.Dispatch{
@@ -669,8 +671,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 6, row, weight(9), at(515072, 163840), at(121856, 65536), at(0, 65536), weight(10), at(187392, 65536), at(65536, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 6, row, weight(14), at(187392, 65536), at(65536, 4096), at(69632, 2048), weight(19), weight(20), at(71680, 49152)),
 			after(kGroupExpertsSharedDownX8Nvidia, 6, row, at(69632, 2048), weight(15), at(120832, 1024), at(121856, 260), at(122368, 128), weight(21), at(71680, 49152), at(252928, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 6, row, weight(16), at(121856, 260), at(122368, 128), at(187392, 65536), at(65536, 4096), weight(17), at(318464, 196608), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 6, row, weight(18), at(121856, 260), at(122368, 128), at(318464, 196608), at(515072, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 6, row, weight(16), at(121856, 260), at(122368, 128), at(187392, 65536), at(65536, 4096), weight(17), at(318464, 196608), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 6, row, weight(18), at(121856, 260), at(122368, 128), at(318464, 196608), at(515072, 262144), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 6, row, at(515072, 262144), at(120832, 1024), at(252928, 65536), at(0, 65536), at(121856, 65536), next(1), at(187392, 65536), at(65536, 4096)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -700,8 +702,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 1, row, weight(9), at(806912, 327680), at(0, 131072), at(131072, 131072), weight(10), at(262144, 131072), at(393216, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 1, row, weight(14), at(262144, 131072), at(393216, 8192), at(0, 4096), weight(19), weight(20), at(4096, 98304)),
 			after(kGroupExpertsSharedDownX16Nvidia, 1, row, at(0, 4096), weight(15), at(102400, 2048), at(104448, 260), at(104960, 256), weight(21), at(4096, 98304), at(401408, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 1, row, weight(16), at(104448, 260), at(104960, 256), at(262144, 131072), at(393216, 8192), weight(17), at(532480, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 1, row, weight(18), at(104448, 260), at(104960, 256), at(532480, 393216), at(925696, 524288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 1, row, weight(16), at(104448, 260), at(104960, 256), at(262144, 131072), at(393216, 8192), weight(17), at(532480, 393216), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 1, row, weight(18), at(104448, 260), at(104960, 256), at(532480, 393216), at(925696, 524288), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 1, row, at(925696, 524288), at(102400, 2048), at(401408, 131072), at(131072, 131072), at(262144, 131072), next(1), at(532480, 131072), at(0, 8192)),
 			after(kQAKvAX16Nvidia, 2, row, weight(2), at(532480, 131072), at(0, 8192), weight(3), at(8192, 49152), at(57344, 3072), weight(5), at(60416, 36864)),
 			after(kQBStoreKvX16Nvidia, 2, row, weight(4), at(8192, 49152), at(57344, 3072), rope, at(393216, 327680), at(60416, 36864), weight(6), cache(2), tables),
@@ -712,8 +714,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 2, row, weight(9), at(1048576, 327680), at(262144, 131072), at(0, 131072), weight(10), at(131072, 131072), at(393216, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 2, row, weight(14), at(131072, 131072), at(393216, 8192), at(262144, 4096), weight(19), weight(20), at(266240, 98304)),
 			after(kGroupExpertsSharedDownX16Nvidia, 2, row, at(262144, 4096), weight(15), at(364544, 2048), at(366592, 260), at(367104, 256), weight(21), at(266240, 98304), at(401408, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 2, row, weight(16), at(366592, 260), at(367104, 256), at(131072, 131072), at(393216, 8192), weight(17), at(532480, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 2, row, weight(18), at(366592, 260), at(367104, 256), at(532480, 393216), at(925696, 524288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 2, row, weight(16), at(366592, 260), at(367104, 256), at(131072, 131072), at(393216, 8192), weight(17), at(532480, 393216), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 2, row, weight(18), at(366592, 260), at(367104, 256), at(532480, 393216), at(925696, 524288), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 2, row, at(925696, 524288), at(364544, 2048), at(401408, 131072), at(0, 131072), at(131072, 131072), next(1), at(532480, 131072), at(262144, 8192)),
 			after(kQAKvAX16Nvidia, 3, row, weight(2), at(532480, 131072), at(262144, 8192), weight(3), at(0, 49152), at(49152, 3072), weight(5), at(52224, 36864)),
 			after(kQBStoreKvX16Nvidia, 3, row, weight(4), at(0, 49152), at(49152, 3072), rope, at(262144, 327680), at(52224, 36864), weight(6), cache(3), tables),
@@ -724,8 +726,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 3, row, weight(9), at(917504, 327680), at(131072, 131072), at(0, 131072), weight(10), at(262144, 131072), at(393216, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 3, row, weight(14), at(262144, 131072), at(393216, 8192), at(131072, 4096), weight(19), weight(20), at(135168, 98304)),
 			after(kGroupExpertsSharedDownX16Nvidia, 3, row, at(131072, 4096), weight(15), at(233472, 2048), at(235520, 260), at(236032, 256), weight(21), at(135168, 98304), at(401408, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 3, row, weight(16), at(235520, 260), at(236032, 256), at(262144, 131072), at(393216, 8192), weight(17), at(532480, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 3, row, weight(18), at(235520, 260), at(236032, 256), at(532480, 393216), at(925696, 524288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 3, row, weight(16), at(235520, 260), at(236032, 256), at(262144, 131072), at(393216, 8192), weight(17), at(532480, 393216), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 3, row, weight(18), at(235520, 260), at(236032, 256), at(532480, 393216), at(925696, 524288), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 3, row, at(925696, 524288), at(233472, 2048), at(401408, 131072), at(0, 131072), at(235520, 131072), next(1), at(532480, 131072), at(131072, 8192)),
 			after(kQAKvAX16Nvidia, 4, row, weight(2), at(532480, 131072), at(131072, 8192), weight(3), at(0, 49152), at(49152, 3072), weight(5), at(52224, 36864)),
 			after(kQBStoreKvX16Nvidia, 4, row, weight(4), at(0, 49152), at(49152, 3072), rope, at(366592, 327680), at(52224, 36864), weight(6), cache(4), tables),
@@ -736,8 +738,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 4, row, weight(9), at(1021952, 327680), at(235520, 131072), at(0, 131072), weight(10), at(366592, 131072), at(131072, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 4, row, weight(14), at(366592, 131072), at(131072, 8192), at(139264, 4096), weight(19), weight(20), at(143360, 98304)),
 			after(kGroupExpertsSharedDownX16Nvidia, 4, row, at(139264, 4096), weight(15), at(241664, 2048), at(243712, 260), at(244224, 256), weight(21), at(143360, 98304), at(497664, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 4, row, weight(16), at(243712, 260), at(244224, 256), at(366592, 131072), at(131072, 8192), weight(17), at(628736, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 4, row, weight(18), at(243712, 260), at(244224, 256), at(628736, 393216), at(1021952, 524288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 4, row, weight(16), at(243712, 260), at(244224, 256), at(366592, 131072), at(131072, 8192), weight(17), at(628736, 393216), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 4, row, weight(18), at(243712, 260), at(244224, 256), at(628736, 393216), at(1021952, 524288), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 4, row, at(1021952, 524288), at(241664, 2048), at(497664, 131072), at(0, 131072), at(243712, 131072), next(1), at(628736, 131072), at(131072, 8192)),
 			after(kQAKvAX16Nvidia, 5, row, weight(2), at(628736, 131072), at(131072, 8192), weight(3), at(0, 49152), at(49152, 3072), weight(5), at(52224, 36864)),
 			after(kQBStoreKvX16Nvidia, 5, row, weight(4), at(0, 49152), at(49152, 3072), rope, at(374784, 327680), at(52224, 36864), weight(6), cache(5), tables),
@@ -748,8 +750,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 5, row, weight(9), at(1030144, 327680), at(243712, 131072), at(0, 131072), weight(10), at(374784, 131072), at(131072, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 5, row, weight(14), at(374784, 131072), at(131072, 8192), at(139264, 4096), weight(19), weight(20), at(143360, 98304)),
 			after(kGroupExpertsSharedDownX16Nvidia, 5, row, at(139264, 4096), weight(15), at(241664, 2048), at(243712, 260), at(244224, 256), weight(21), at(143360, 98304), at(505856, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 5, row, weight(16), at(243712, 260), at(244224, 256), at(374784, 131072), at(131072, 8192), weight(17), at(636928, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 5, row, weight(18), at(243712, 260), at(244224, 256), at(636928, 393216), at(1030144, 524288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 5, row, weight(16), at(243712, 260), at(244224, 256), at(374784, 131072), at(131072, 8192), weight(17), at(636928, 393216), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 5, row, weight(18), at(243712, 260), at(244224, 256), at(636928, 393216), at(1030144, 524288), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 5, row, at(1030144, 524288), at(241664, 2048), at(505856, 131072), at(0, 131072), at(243712, 131072), next(1), at(374784, 131072), at(131072, 8192)),
 		}},
 		plan.Repeat{Times: 40, Layers: 1, More: 11, Dispatches: []plan.Dispatch{
@@ -762,8 +764,8 @@ var sequencesNvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 6, row, weight(9), at(1030144, 327680), at(243712, 131072), at(0, 131072), weight(10), at(374784, 131072), at(131072, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 6, row, weight(14), at(374784, 131072), at(131072, 8192), at(139264, 4096), weight(19), weight(20), at(143360, 98304)),
 			after(kGroupExpertsSharedDownX16Nvidia, 6, row, at(139264, 4096), weight(15), at(241664, 2048), at(243712, 260), at(244224, 256), weight(21), at(143360, 98304), at(505856, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 6, row, weight(16), at(243712, 260), at(244224, 256), at(374784, 131072), at(131072, 8192), weight(17), at(636928, 393216), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 6, row, weight(18), at(243712, 260), at(244224, 256), at(636928, 393216), at(1030144, 524288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 6, row, weight(16), at(243712, 260), at(244224, 256), at(374784, 131072), at(131072, 8192), weight(17), at(636928, 393216), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 6, row, weight(18), at(243712, 260), at(244224, 256), at(636928, 393216), at(1030144, 524288), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 6, row, at(1030144, 524288), at(241664, 2048), at(505856, 131072), at(0, 131072), at(243712, 131072), next(1), at(374784, 131072), at(131072, 8192)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -1027,8 +1029,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 1, row, weight(9), at(249856, 81920), at(0, 65536), at(65536, 65536), weight(10), at(131072, 32768), at(163840, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 1, row, weight(14), at(131072, 32768), at(163840, 4096), at(0, 2048), weight(19), weight(20), at(2048, 24576)),
 			after(kGroupExpertsSharedDownX8Nvidia, 1, row, at(0, 2048), weight(15), at(26624, 1024), at(27648, 260), at(28160, 128), weight(21), at(2048, 24576), at(167936, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 1, row, weight(16), at(27648, 260), at(28160, 128), at(131072, 32768), at(163840, 4096), weight(17), at(233472, 98304), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 1, row, weight(18), at(27648, 260), at(28160, 128), at(233472, 98304), at(331776, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 1, row, weight(16), at(27648, 260), at(28160, 128), at(131072, 32768), at(163840, 4096), weight(17), at(233472, 98304), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 1, row, weight(18), at(27648, 260), at(28160, 128), at(233472, 98304), at(331776, 262144), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 1, row, at(331776, 262144), at(26624, 1024), at(167936, 65536), at(65536, 65536), at(233472, 65536), next(1), at(27648, 32768), at(0, 4096)),
 			after(kQAKvAX8Nvidia, 2, row, weight(2), at(27648, 32768), at(0, 4096), weight(3), at(4096, 12288), at(16384, 1536), weight(5), at(17920, 9216)),
 			after(kQBStoreKvX8Nvidia, 2, row, weight(4), at(4096, 12288), at(16384, 1536), rope, at(27136, 81920), at(17920, 9216), weight(6), cache(2), tables),
@@ -1039,8 +1041,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 2, row, weight(9), at(299008, 81920), at(233472, 65536), at(0, 65536), weight(10), at(65536, 32768), at(98304, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 2, row, weight(14), at(65536, 32768), at(98304, 4096), at(102400, 2048), weight(19), weight(20), at(104448, 24576)),
 			after(kGroupExpertsSharedDownX8Nvidia, 2, row, at(102400, 2048), weight(15), at(129024, 1024), at(130048, 260), at(130560, 128), weight(21), at(104448, 24576), at(130816, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 2, row, weight(16), at(130048, 260), at(130560, 128), at(65536, 32768), at(98304, 4096), weight(17), at(196352, 98304), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 2, row, weight(18), at(130048, 260), at(130560, 128), at(196352, 98304), at(294656, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 2, row, weight(16), at(130048, 260), at(130560, 128), at(65536, 32768), at(98304, 4096), weight(17), at(196352, 98304), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 2, row, weight(18), at(130048, 260), at(130560, 128), at(196352, 98304), at(294656, 262144), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 2, row, at(294656, 262144), at(129024, 1024), at(130816, 65536), at(0, 65536), at(196352, 65536), next(1), at(65536, 32768), at(98304, 4096)),
 		}},
 		plan.Repeat{Times: 43, Layers: 1, More: 11, Dispatches: []plan.Dispatch{
@@ -1053,8 +1055,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX8Nvidia, 3, row, weight(9), at(261888, 81920), at(196352, 65536), at(0, 65536), weight(10), at(65536, 32768), at(98304, 4096)),
 			after(kRouterSharedGateSharedUpX8Nvidia, 3, row, weight(14), at(65536, 32768), at(98304, 4096), at(102400, 2048), weight(19), weight(20), at(104448, 24576)),
 			after(kGroupExpertsSharedDownX8Nvidia, 3, row, at(102400, 2048), weight(15), at(129024, 1024), at(130048, 260), at(130560, 128), weight(21), at(104448, 24576), at(130816, 65536)),
-			after(kExpertsGateExpertsUpX8Nvidia, 3, row, weight(16), at(130048, 260), at(130560, 128), at(65536, 32768), at(98304, 4096), weight(17), at(196352, 98304), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX8Nvidia, 3, row, weight(18), at(130048, 260), at(130560, 128), at(196352, 98304), at(294656, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX8Nvidia, 3, row, weight(16), at(130048, 260), at(130560, 128), at(65536, 32768), at(98304, 4096), weight(17), at(196352, 98304), counter(0, 4), args(16)),
+			after(kExpertsDownX8Nvidia, 3, row, weight(18), at(130048, 260), at(130560, 128), at(196352, 98304), at(294656, 262144), counter(0, 4), args(8)),
 			after(kAttnNormX8Nvidia, 3, row, at(294656, 262144), at(129024, 1024), at(130816, 65536), at(0, 65536), at(196352, 65536), next(1), at(65536, 32768), at(98304, 4096)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -1084,8 +1086,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 1, row, weight(9), at(479232, 163840), at(0, 131072), at(131072, 131072), weight(10), at(262144, 65536), at(327680, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 1, row, weight(14), at(262144, 65536), at(327680, 8192), at(0, 4096), weight(19), weight(20), at(4096, 49152)),
 			after(kGroupExpertsSharedDownX16Nvidia, 1, row, at(0, 4096), weight(15), at(53248, 2048), at(55296, 260), at(55808, 256), weight(21), at(4096, 49152), at(335872, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 1, row, weight(16), at(55296, 260), at(55808, 256), at(262144, 65536), at(327680, 8192), weight(17), at(466944, 196608), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 1, row, weight(18), at(55296, 260), at(55808, 256), at(466944, 196608), at(663552, 524288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 1, row, weight(16), at(55296, 260), at(55808, 256), at(262144, 65536), at(327680, 8192), weight(17), at(466944, 196608), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 1, row, weight(18), at(55296, 260), at(55808, 256), at(466944, 196608), at(663552, 524288), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 1, row, at(663552, 524288), at(53248, 2048), at(335872, 131072), at(131072, 131072), at(466944, 131072), next(1), at(55296, 65536), at(0, 8192)),
 			after(kQAKvAX16Nvidia, 2, row, weight(2), at(55296, 65536), at(0, 8192), weight(3), at(8192, 24576), at(32768, 3072), weight(5), at(35840, 18432)),
 			after(kQBStoreKvX16Nvidia, 2, row, weight(4), at(8192, 24576), at(32768, 3072), rope, at(54272, 163840), at(35840, 18432), weight(6), cache(2), tables),
@@ -1096,8 +1098,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 2, row, weight(9), at(598016, 163840), at(466944, 131072), at(0, 131072), weight(10), at(131072, 65536), at(196608, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 2, row, weight(14), at(131072, 65536), at(196608, 8192), at(204800, 4096), weight(19), weight(20), at(208896, 49152)),
 			after(kGroupExpertsSharedDownX16Nvidia, 2, row, at(204800, 4096), weight(15), at(258048, 2048), at(260096, 260), at(260608, 256), weight(21), at(208896, 49152), at(260864, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 2, row, weight(16), at(260096, 260), at(260608, 256), at(131072, 65536), at(196608, 8192), weight(17), at(391936, 196608), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 2, row, weight(18), at(260096, 260), at(260608, 256), at(391936, 196608), at(588544, 524288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 2, row, weight(16), at(260096, 260), at(260608, 256), at(131072, 65536), at(196608, 8192), weight(17), at(391936, 196608), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 2, row, weight(18), at(260096, 260), at(260608, 256), at(391936, 196608), at(588544, 524288), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 2, row, at(588544, 524288), at(258048, 2048), at(260864, 131072), at(0, 131072), at(391936, 131072), next(1), at(131072, 65536), at(196608, 8192)),
 		}},
 		plan.Repeat{Times: 43, Layers: 1, More: 11, Dispatches: []plan.Dispatch{
@@ -1110,8 +1112,8 @@ var sequencesF16Nvidia = []plan.Sequence{
 			after(kOProjX16Nvidia, 3, row, weight(9), at(523008, 163840), at(391936, 131072), at(0, 131072), weight(10), at(131072, 65536), at(196608, 8192)),
 			after(kRouterSharedGateSharedUpX16Nvidia, 3, row, weight(14), at(131072, 65536), at(196608, 8192), at(204800, 4096), weight(19), weight(20), at(208896, 49152)),
 			after(kGroupExpertsSharedDownX16Nvidia, 3, row, at(204800, 4096), weight(15), at(258048, 2048), at(260096, 260), at(260608, 256), weight(21), at(208896, 49152), at(260864, 131072)),
-			after(kExpertsGateExpertsUpX16Nvidia, 3, row, weight(16), at(260096, 260), at(260608, 256), at(131072, 65536), at(196608, 8192), weight(17), at(391936, 196608), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16Nvidia, 3, row, weight(18), at(260096, 260), at(260608, 256), at(391936, 196608), at(588544, 524288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16Nvidia, 3, row, weight(16), at(260096, 260), at(260608, 256), at(131072, 65536), at(196608, 8192), weight(17), at(391936, 196608), counter(0, 4), args(16)),
+			after(kExpertsDownX16Nvidia, 3, row, weight(18), at(260096, 260), at(260608, 256), at(391936, 196608), at(588544, 524288), counter(0, 4), args(8)),
 			after(kAttnNormX16Nvidia, 3, row, at(588544, 524288), at(258048, 2048), at(260864, 131072), at(0, 131072), at(391936, 131072), next(1), at(131072, 65536), at(196608, 8192)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -1184,11 +1186,11 @@ var sequencesF16Nvidia = []plan.Sequence{
 
 // picking picks tokens after rows by their logits.
 var pickingApple = []plan.Dispatch{
-	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 309760}, plan.Operand{Space: plan.SpacePick, Offset: 1113856, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 11026176, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11065088, Bytes: 38912}),
-	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1097472, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1113856, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 11026176, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11065088, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11104000, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 21016320, Bytes: 9912320}, row),
+	after(kPicksScan, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 309760), pick(1113856, 9912320), pick(11026176, 38912), pick(11065088, 38912)),
+	after(kPicksPick, -1, pick(0, 1280), pick(1097472, 16384), pick(1113856, 9912320), pick(11026176, 38912), pick(11065088, 38912), pick(11104000, 9912320), pick(21016320, 9912320), row),
 }
 
 var pickingNvidia = []plan.Dispatch{
-	after(kPicksScanNvidia, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 309760}, plan.Operand{Space: plan.SpacePick, Offset: 1113856, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 11026176, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11065088, Bytes: 38912}),
-	after(kPicksPickNvidia, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1097472, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1113856, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 11026176, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11065088, Bytes: 38912}, plan.Operand{Space: plan.SpacePick, Offset: 11104000, Bytes: 9912320}, plan.Operand{Space: plan.SpacePick, Offset: 21016320, Bytes: 9912320}, row),
+	after(kPicksScanNvidia, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 309760), pick(1113856, 9912320), pick(11026176, 38912), pick(11065088, 38912)),
+	after(kPicksPickNvidia, -1, pick(0, 1280), pick(1097472, 16384), pick(1113856, 9912320), pick(11026176, 38912), pick(11065088, 38912), pick(11104000, 9912320), pick(21016320, 9912320), row),
 }

@@ -8,6 +8,14 @@ import (
 )
 
 const arena = plan.SpaceArena
+
+var (
+	vec        = plan.VecOf
+	rowSlot    = plan.RowSlot
+	argsSlot   = plan.ArgsSlot
+	tablesSlot = plan.TablesSlot
+)
+
 const (
 	kEmbed = iota
 	kQAKvA
@@ -335,7 +343,7 @@ var (
 // The slots of several kernels.
 var (
 	slotsEmbed = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 		{Name: "x", Space: arena, Write: true},
 		{Name: "w_next_norm"},
@@ -356,27 +364,27 @@ var (
 		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct},
 		{Name: "ready_squares", Space: arena},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "rope", Space: plan.SpaceRope},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
 		{Name: "w_kv_a_layernorm"},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 	}
 	slotsKB = []plan.Slot{
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsVB = []plan.Slot{
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct},
 		{Name: "attend_ml", Space: arena},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsOProj = []plan.Slot{
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
@@ -421,7 +429,7 @@ var (
 		{Name: "ready_squares", Space: arena},
 		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsExpertsDownSharedDown = []plan.Slot{
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
@@ -434,7 +442,7 @@ var (
 		{Name: "w_next_norm"},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
 		{Name: "ready_squares", Space: arena, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsLmHead = []plan.Slot{
 		{Name: "w_lm_head", Elem: plan.ElemTyped},
@@ -443,7 +451,7 @@ var (
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 	}
 	slotsEmbedX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 		{Name: "x", Space: arena, Write: true, Stride: 2048},
 		{Name: "w_next_norm"},
@@ -451,7 +459,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
 	}
 	slotsQAKvAX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 128},
@@ -462,7 +470,7 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
 	}
 	slotsQBStoreKvX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 768},
 		{Name: "ready_squares", Space: arena, Stride: 48},
@@ -471,39 +479,39 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 		{Name: "w_kv_a_layernorm"},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 	}
 	slotsKBX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 5120},
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsAttendX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 10240},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 5120},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 81920},
 		{Name: "attend_ml", Space: arena, Write: true, Stride: 320},
 	}
 	slotsCombineX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 81920},
 		{Name: "attend_ml", Space: arena, Stride: 320},
 		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
 	}
 	slotsVBX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 10240},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsOProjX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 5120},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -513,7 +521,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
 	}
 	slotsGateUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 128},
@@ -521,7 +529,7 @@ var (
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
 	}
 	slotsDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_down_proj", Elem: plan.ElemTyped},
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10240},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -531,7 +539,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
 	}
 	slotsRouterSharedGateSharedUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 128},
@@ -541,7 +549,7 @@ var (
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
 	}
 	slotsGroupExpertsSharedDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "router", Space: arena, Stride: 64},
 		{Name: "w_e_score_correction_bias"},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
@@ -552,16 +560,16 @@ var (
 		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
 	}
 	slotsExpertsDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
 		{Name: "experts_down", Space: arena, Write: true, Stride: 8192},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsAttnNormX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "experts_down", Space: arena, Stride: 8192},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
 		{Name: "shared_down", Space: arena, Stride: 2048},
@@ -584,7 +592,7 @@ var (
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 154880},
 	}
 	slotsEmbedX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 		{Name: "x", Space: arena, Write: true, Stride: 2048},
 		{Name: "w_next_norm"},
@@ -592,7 +600,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 	}
 	slotsQAKvAX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 64},
@@ -603,7 +611,7 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
 	}
 	slotsQBX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 768},
 		{Name: "ready_squares", Space: arena, Stride: 32},
@@ -611,31 +619,31 @@ var (
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
 	}
 	slotsStoreKvX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 		{Name: "w_kv_a_layernorm"},
 		{Name: "rope", Space: plan.SpaceRope},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 	}
 	slotsExpandKeysExpandValuesX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "heads", Space: plan.SpaceHeads, Elem: plan.ElemAct, Write: true},
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsAttentionX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 5120},
 		{Name: "heads", Space: plan.SpaceHeads, Elem: plan.ElemAct},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
 	}
 	slotsOProjX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 5120},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -645,7 +653,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 	}
 	slotsGateUpX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 64},
@@ -653,7 +661,7 @@ var (
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
 	}
 	slotsDownX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_down_proj", Elem: plan.ElemTyped},
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10240},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -663,7 +671,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 	}
 	slotsRouterSharedGateSharedUpX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 64},
@@ -673,19 +681,19 @@ var (
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
 	}
 	slotsRoutingX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "router", Space: arena, Stride: 64},
 		{Name: "w_e_score_correction_bias"},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
 	}
 	slotsGroupExpertsX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32, Write: true},
 	}
 	slotsExpertsGateExpertsUpX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -693,16 +701,16 @@ var (
 		{Name: "ready_squares", Space: arena, Stride: 64},
 		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsSharedDownX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_shared_experts_down_proj", Elem: plan.ElemTyped},
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 1536},
 		{Name: "shared_down", Space: arena, Write: true, Stride: 2048},
 	}
 	slotsAttnNormX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "experts_down", Space: arena, Stride: 8192},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
 		{Name: "shared_down", Space: arena, Stride: 2048},
@@ -744,7 +752,7 @@ var (
 		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow, Write: true},
 	}
 	slotsExpertsGateExpertsUpX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -753,17 +761,17 @@ var (
 		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
 		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsExpertsDownX8Nvidia = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
 		{Name: "experts_down", Space: arena, Write: true, Stride: 8192},
 		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 )
 
@@ -785,8 +793,8 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -796,8 +804,8 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 768), Out: vec(5, 5120), NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
@@ -808,7 +816,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 2, Stride: 512}}, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(2, 512)}, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -820,14 +828,14 @@ var kernelsApple = []plan.Kernel{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			rowSlot,
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}},
+			&plan.Attend{QAbs: vec(0, 512), QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -838,7 +846,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}, Heads: 20}}, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 256), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}, Heads: 20}}, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -848,7 +856,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 5120}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 5120), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -858,7 +866,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10240}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: vec(1, 2048), Out: vec(4, 10240), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -868,7 +876,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 10240}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 10240), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -878,8 +886,8 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: 5, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 1536}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(3, 64), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: 5, In: vec(1, 2048), Out: vec(6, 1536), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -890,7 +898,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 2, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 4, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 2, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 4, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -901,7 +909,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 8, Up: -1, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 4, Routing: 2, Shared: 3, SharedCols: 1536, SharedIn: plan.Vec{Slot: 4, Stride: 1536}, Add: 5},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 8, Up: -1, In: vec(1, 1536), Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 4, Routing: 2, Shared: 3, SharedCols: 1536, SharedIn: vec(4, 1536), Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
@@ -911,7 +919,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 154880}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, Up: -1, In: vec(1, 2048), Out: vec(3, 154880), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -933,8 +941,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -945,8 +953,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 768), Out: vec(5, 5120), NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
@@ -958,7 +966,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(3, 512)}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -969,7 +977,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -980,7 +988,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 20}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 20}, Out: vec(3, 512), Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -992,7 +1000,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}}, W: 1, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 512), Out: vec(3, 256)}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -1003,7 +1011,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 5120), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -1014,7 +1022,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: vec(2, 2048), Out: vec(5, 10240), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -1025,7 +1033,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 10240), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -1036,8 +1044,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: vec(2, 2048), Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -1049,7 +1057,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 64, K: 4}},
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 1536}, Out: plan.Vec{Slot: 8, Stride: 2048}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(7, 1536), Out: vec(8, 2048)}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -1058,7 +1066,7 @@ var kernelsApple = []plan.Kernel{
 		Doc:     docExpertsGateExpertsUpX16,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -1066,12 +1074,12 @@ var kernelsApple = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Stride: 128},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -1083,7 +1091,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(4, 1536), Out: vec(5, 2048)}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -1094,7 +1102,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
@@ -1105,7 +1113,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
@@ -1128,7 +1136,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 154880), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -1150,8 +1158,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x512", typesQAKvA),
 	},
@@ -1162,7 +1170,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 768), Out: vec(5, 5120), NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x512", typesEmbed),
 	},
@@ -1173,7 +1181,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsStoreKvX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 3168}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 3168}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("store_kv_x512", typesAttend),
 	},
@@ -1197,7 +1205,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttentionX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, NopeDim: 192, PeDim: 64, VDim: 256, Scale: 0.0625, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 3168}, Out: plan.Vec{Slot: 4, Stride: 256}, RowsPerGroup: 32, SplitK: 8, Tile: 64},
+			&plan.AttendHeads{QNope: vec(1, 256), QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, NopeDim: 192, PeDim: 64, VDim: 256, Scale: 0.0625, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 3168}, Out: vec(4, 256), RowsPerGroup: 32, SplitK: 8, Tile: 64},
 		},
 		Variants: plan.Variants("attention_x512", typesCombineX16),
 	},
@@ -1208,7 +1216,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 5120), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesEmbed),
 	},
@@ -1219,7 +1227,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 4, In: vec(2, 2048), Out: vec(5, 10240), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQAKvA),
 	},
@@ -1230,7 +1238,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 10240), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesDown),
 	},
@@ -1241,8 +1249,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: vec(2, 2048), Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x512", typesRouterSharedGateSharedUp),
 	},
@@ -1276,7 +1284,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQAKvA),
 	},
@@ -1288,7 +1296,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(4, 1536), Out: vec(5, 2048)}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_down_x512", typesEmbed),
 	},
@@ -1299,7 +1307,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 1536), Out: vec(3, 2048)}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x512", typesEmbed),
 	},
@@ -1310,7 +1318,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("attn_norm_x512", typesCombineX16),
 	},
@@ -1321,7 +1329,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("final_norm_x512", typesCombineX16),
 	},
@@ -1344,7 +1352,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 154880), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},
@@ -1387,8 +1395,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: vec(1, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -1398,8 +1406,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 2, Up: -1, In: vec(1, 768), Out: vec(5, 5120), NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
@@ -1410,7 +1418,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 2, Stride: 512}}, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(2, 512)}, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -1422,13 +1430,13 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			rowSlot,
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: vec(0, 512), QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -1439,7 +1447,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 20}}, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 256), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 20}}, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -1449,7 +1457,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 4, SplitK: 8, Up: -1, In: plan.Vec{Slot: 1, Stride: 5120}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 4, SplitK: 8, Up: -1, In: vec(1, 5120), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -1459,7 +1467,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 10240}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: vec(1, 2048), Out: vec(4, 10240), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -1469,7 +1477,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 4, SplitK: 8, Up: -1, In: plan.Vec{Slot: 1, Stride: 10240}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 4, SplitK: 8, Up: -1, In: vec(1, 10240), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -1479,8 +1487,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: 5, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 6, Stride: 1536}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(3, 64), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: 5, In: vec(1, 2048), Out: vec(6, 1536), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -1491,7 +1499,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 12, SplitK: 2, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 4, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 12, SplitK: 2, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 5, Count: 1024, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 4, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -1502,7 +1510,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 4, Routing: 2, Shared: 3, SharedCols: 1536, SharedIn: plan.Vec{Slot: 4, Stride: 1536}, Add: 5},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 4, SplitK: 4, Up: -1, In: vec(1, 1536), Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 2}}, K: 4, Routing: 2, Shared: 3, SharedCols: 1536, SharedIn: vec(4, 1536), Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
@@ -1512,7 +1520,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 154880}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 16, Up: -1, In: vec(1, 2048), Out: vec(3, 154880), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -1521,7 +1529,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true, Stride: 2048},
 			{Name: "w_next_norm"},
@@ -1539,7 +1547,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docQAKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Stride: 512},
@@ -1551,8 +1559,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x2", typesQAKvA),
 	},
@@ -1561,7 +1569,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docQBStoreKv,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 768},
 			{Name: "ready_squares", Space: arena, Stride: 192},
@@ -1570,12 +1578,12 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 2, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 192, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 2, Tokens: 2, Up: -1, In: vec(2, 768), Out: vec(5, 5120), NormApply: &plan.NormApply{Squares: 3, Count: 192, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x2", typesQBStoreKv),
 	},
@@ -1587,7 +1595,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 16, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 16, Tokens: 2, Up: -1, In: vec(2, 256), Out: vec(3, 512)}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x2", typesKB),
 	},
@@ -1596,17 +1604,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 10240},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 5120},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 655360},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 2560},
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16}},
 		},
 		Variants: plan.Variants("attend_x2", typesAttend),
 	},
@@ -1615,17 +1623,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docVB,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 655360},
 			{Name: "attend_ml", Space: arena, Stride: 2560},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 2,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 20}}, W: 1, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 256), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 20}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x2", typesEmbed),
 	},
@@ -1634,7 +1642,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 5120},
 			{Name: "x", Space: arena, Stride: 2048},
@@ -1645,7 +1653,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 5120), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2", typesEmbed),
 	},
@@ -1654,7 +1662,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Stride: 512},
@@ -1663,7 +1671,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: 4, In: vec(2, 2048), Out: vec(5, 10240), NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2", typesQAKvA),
 	},
@@ -1672,7 +1680,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docDown,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 10240},
 			{Name: "x", Space: arena, Stride: 2048},
@@ -1683,7 +1691,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 4, SplitK: 8, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 4, SplitK: 8, Tokens: 2, Up: -1, In: vec(2, 10240), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2", typesDown),
 	},
@@ -1692,7 +1700,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Stride: 512},
@@ -1703,8 +1711,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: 6, In: vec(2, 2048), Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x2", typesRouterSharedGateSharedUp),
 	},
@@ -1713,7 +1721,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docExpertsGateExpertsUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "router", Space: arena, Stride: 64},
 			{Name: "w_e_score_correction_bias"},
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
@@ -1722,12 +1730,12 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Stride: 512},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 2,
 		Args:  []int{3, 7},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 32, Up: 7, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 1536}, NormApply: &plan.NormApply{Squares: 6, Count: 512, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 3, K: 4, Routing: 4},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 32, Up: 7, In: plan.Vec{Slot: 5}, Out: vec(8, 1536), NormApply: &plan.NormApply{Squares: 6, Count: 512, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 3, K: 4, Routing: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x2", typesQAKvA),
 	},
@@ -1736,7 +1744,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docExpertsDownSharedDown,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
 			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
@@ -1747,12 +1755,12 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Write: true, Stride: 512},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 2,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 4}}, W: 1, K: 4, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: plan.Vec{Slot: 5, Stride: 1536}, Add: 6},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Up: -1, In: vec(2, 1536), Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 4}}, W: 1, K: 4, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: vec(5, 1536), Add: 6},
 		},
 		Variants: plan.Variants("experts_down_shared_down_x2", typesQAKvA),
 	},
@@ -1785,7 +1793,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 8, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 8, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 2048), Out: vec(4, 154880), NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x2", typesLmHead),
 	},
@@ -1807,8 +1815,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x4", typesQAKvA),
 	},
@@ -1819,8 +1827,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: -1, In: vec(2, 768), Out: vec(5, 5120), NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x4", typesQBStoreKv),
 	},
@@ -1832,7 +1840,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   4,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 128, Tokens: 8, Up: -1, In: vec(2, 256), Out: vec(3, 512)}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x4", typesKB),
 	},
@@ -1841,17 +1849,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 10240},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 5120},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 327680},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 1280},
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16}},
 		},
 		Variants: plan.Variants("attend_x4", typesAttend),
 	},
@@ -1860,17 +1868,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docVB,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 327680},
 			{Name: "attend_ml", Space: arena, Stride: 1280},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 5120},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 96, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 256}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 20}}, W: 1, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 96, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 256), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 20}}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x4", typesEmbed),
 	},
@@ -1881,7 +1889,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 5120), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x4", typesEmbed),
 	},
@@ -1892,7 +1900,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: vec(2, 2048), Out: vec(5, 10240), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQAKvA),
 	},
@@ -1903,7 +1911,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 10240), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x4", typesDown),
 	},
@@ -1914,8 +1922,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 4, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 4, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 4, Up: 6, In: vec(2, 2048), Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x4", typesRouterSharedGateSharedUp),
 	},
@@ -1924,7 +1932,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docExpertsGateExpertsUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "router", Space: arena, Stride: 64},
 			{Name: "w_e_score_correction_bias"},
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
@@ -1933,12 +1941,12 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Stride: 128},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 4,
 		Args:  []int{3, 7},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Up: 7, In: plan.Vec{Slot: 5}, Out: plan.Vec{Slot: 8, Stride: 1536}, NormApply: &plan.NormApply{Squares: 6, Count: 128, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 3, K: 4, Routing: 4},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Up: 7, In: plan.Vec{Slot: 5}, Out: vec(8, 1536), NormApply: &plan.NormApply{Squares: 6, Count: 128, Eps: 1e-05}, Gating: &plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 3, K: 4, Routing: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x4", typesQAKvA),
 	},
@@ -1947,7 +1955,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docExpertsDownSharedDown,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
 			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
@@ -1958,12 +1966,12 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 16}}, W: 1, K: 4, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: plan.Vec{Slot: 5, Stride: 1536}, Add: 6},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Up: -1, In: vec(2, 1536), Out: plan.Vec{Slot: 7}, NormPartial: &plan.NormPartial{Weight: 8, Ready: 9, Squares: 10, Group: 16}}, W: 1, K: 4, Routing: 3, Shared: 4, SharedCols: 1536, SharedIn: vec(5, 1536), Add: 6},
 		},
 		Variants: plan.Variants("experts_down_shared_down_x4", typesQAKvA),
 	},
@@ -1986,7 +1994,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(4, 154880), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x4", typesLmHead),
 	},
@@ -2008,8 +2016,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x8", typesQAKvA),
 	},
@@ -2020,8 +2028,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: -1, In: vec(2, 768), Out: vec(5, 5120), NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x8", typesQBStoreKv),
 	},
@@ -2033,7 +2041,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 128, Tokens: 8, Up: -1, In: vec(2, 256), Out: vec(3, 512)}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x8", typesKB),
 	},
@@ -2042,17 +2050,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 10240},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 5120},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 163840},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 640},
 		},
 		Width: 8,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}},
 		},
 		Variants: plan.Variants("attend_x8", typesAttend),
 	},
@@ -2061,14 +2069,14 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docCombineX16,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 163840},
 			{Name: "attend_ml", Space: arena, Stride: 640},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
 		},
 		Width: 8,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}, Heads: 20}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}, Heads: 20}, Out: vec(3, 512), Dim: 512},
 		},
 		Variants: plan.Variants("combine_x8", typesCombineX16),
 	},
@@ -2080,7 +2088,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}}, W: 1, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: -1, In: vec(2, 512), Out: vec(3, 256)}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x8", typesEmbed),
 	},
@@ -2091,7 +2099,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 5120), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x8", typesEmbed),
 	},
@@ -2102,7 +2110,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: vec(2, 2048), Out: vec(5, 10240), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x8", typesQAKvA),
 	},
@@ -2113,7 +2121,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 10240), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x8", typesDown),
 	},
@@ -2124,8 +2132,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 6, In: vec(2, 2048), Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x8", typesRouterSharedGateSharedUp),
 	},
@@ -2137,7 +2145,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 64, K: 4}},
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 7, Stride: 1536}, Out: plan.Vec{Slot: 8, Stride: 2048}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(7, 1536), Out: vec(8, 2048)}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x8", typesEmbed),
 	},
@@ -2149,7 +2157,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x8", typesQAKvA),
 	},
@@ -2161,7 +2169,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(4, 1536), Out: vec(5, 2048)}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x8", typesEmbed),
 	},
@@ -2172,7 +2180,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x8", typesCombineX16),
 	},
@@ -2183,7 +2191,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x8", typesCombineX16),
 	},
@@ -2206,7 +2214,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(4, 154880), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x8", typesLmHead),
 	},
@@ -2228,8 +2236,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -2240,8 +2248,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 768), Out: vec(5, 5120), NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
@@ -2253,7 +2261,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 128, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 192, RowsPerGroup: 128, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(3, 512)}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -2264,7 +2272,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 192, Stride: 256}, Heads: 20, LatDim: 512, PeDim: 64, Scale: 0.0625, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -2275,7 +2283,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 20}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 20}, Out: vec(3, 512), Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -2287,7 +2295,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}}, W: 1, Batch: 20, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 512), Out: vec(3, 256)}, W: 1, Batch: 20, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -2298,7 +2306,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(2, 5120), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -2309,7 +2317,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: vec(2, 2048), Out: vec(5, 10240), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -2320,7 +2328,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(2, 10240), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -2331,8 +2339,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: 6, In: vec(2, 2048), Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -2344,7 +2352,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 64, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 64, K: 4}},
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 1536}, Out: plan.Vec{Slot: 8, Stride: 2048}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(7, 1536), Out: vec(8, 2048)}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -2356,7 +2364,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 5, Count: 128, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -2368,7 +2376,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(4, 1536), Out: vec(5, 2048)}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 1, Persistent: 528, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -2379,7 +2387,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
@@ -2390,7 +2398,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
@@ -2413,7 +2421,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 154880), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},
@@ -2435,8 +2443,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x512", typesQAKvA),
 	},
@@ -2447,7 +2455,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 768), Out: vec(5, 5120), NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x512", typesEmbed),
 	},
@@ -2458,7 +2466,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsStoreKvX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 3168}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 3168}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("store_kv_x512", typesAttend),
 	},
@@ -2482,7 +2490,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttentionX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, NopeDim: 192, PeDim: 64, VDim: 256, Scale: 0.0625, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 3168}, Out: plan.Vec{Slot: 4, Stride: 256}, RowsPerGroup: 64, SplitK: 1, Tile: 32},
+			&plan.AttendHeads{QNope: vec(1, 256), QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, NopeDim: 192, PeDim: 64, VDim: 256, Scale: 0.0625, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 3168}, Out: vec(4, 256), RowsPerGroup: 64, SplitK: 1, Tile: 32},
 		},
 		Variants: plan.Variants("attention_x512", typesCombineX16),
 	},
@@ -2493,7 +2501,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 5120), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesEmbed),
 	},
@@ -2504,7 +2512,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: vec(2, 2048), Out: vec(5, 10240), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQAKvA),
 	},
@@ -2515,7 +2523,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 10240), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesDown),
 	},
@@ -2526,8 +2534,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 32, SplitK: 2, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 32, SplitK: 2, Tokens: 64, Up: 6, In: vec(2, 2048), Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x512", typesRouterSharedGateSharedUp),
 	},
@@ -2561,7 +2569,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 40, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 3},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 40, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x512", typesQAKvA),
 	},
@@ -2573,7 +2581,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   512,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 40, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 3},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 40, Up: -1, In: vec(4, 1536), Out: vec(5, 2048)}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 3},
 		},
 		Variants: plan.Variants("experts_down_x512", typesEmbed),
 	},
@@ -2584,7 +2592,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 1536), Out: vec(3, 2048)}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x512", typesEmbed),
 	},
@@ -2595,7 +2603,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("attn_norm_x512", typesCombineX16),
 	},
@@ -2606,7 +2614,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("final_norm_x512", typesCombineX16),
 	},
@@ -2629,7 +2637,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 154880}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 154880, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 154880), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesLmHead),
 	},
@@ -2651,8 +2659,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x2048", typesQAKvA),
 	},
@@ -2663,7 +2671,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 5, Stride: 5120}, NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 5120, Cols: 768, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 768), Out: vec(5, 5120), NormApply: &plan.NormApply{Squares: 3, Count: 24, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 256, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x2048", typesEmbed),
 	},
@@ -2674,7 +2682,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsStoreKvX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 3168}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 3168}, Norm: &plan.Norm{Weight: 2, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("store_kv_x2048", typesAttend),
 	},
@@ -2698,7 +2706,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttentionX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, NopeDim: 192, PeDim: 64, VDim: 256, Scale: 0.0625, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 3168}, Out: plan.Vec{Slot: 4, Stride: 256}, RowsPerGroup: 64, SplitK: 1, Tile: 32},
+			&plan.AttendHeads{QNope: vec(1, 256), QPe: plan.Vec{Slot: 1, Offset: 192, Stride: 256}, Heads: 20, NopeDim: 192, PeDim: 64, VDim: 256, Scale: 0.0625, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 3168}, Out: vec(4, 256), RowsPerGroup: 64, SplitK: 1, Tile: 32},
 		},
 		Variants: plan.Variants("attention_x2048", typesCombineX16),
 	},
@@ -2709,7 +2717,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 5120}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 5120, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 5120), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2048", typesEmbed),
 	},
@@ -2720,7 +2728,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 10240}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 10240, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: vec(2, 2048), Out: vec(5, 10240), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2048", typesQAKvA),
 	},
@@ -2731,7 +2739,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 10240}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 10240, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 10240), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2048", typesDown),
 	},
@@ -2742,8 +2750,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(4, 64), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: vec(2, 2048), Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x2048", typesRouterSharedGateSharedUp),
 	},
@@ -2777,7 +2785,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2048,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 1536}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 1536), NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x2048", typesQAKvA),
 	},
@@ -2789,7 +2797,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2048,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 4, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 2048}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
+			&plan.Experts{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(4, 1536), Out: vec(5, 2048)}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 64, K: 4}, Shares: 4},
 		},
 		Variants: plan.Variants("experts_down_x2048", typesEmbed),
 	},
@@ -2800,7 +2808,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsSharedDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 3, Stride: 2048}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 1536, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 1536), Out: vec(3, 2048)}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("shared_down_x2048", typesEmbed),
 	},
@@ -2811,7 +2819,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("attn_norm_x2048", typesCombineX16),
 	},
@@ -2822,7 +2830,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttnNormX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
+			&plan.WeightedSum{In: vec(1, 2048), Out: plan.Vec{Slot: 5}, K: 4, Dim: 2048, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 256, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 32}},
 		},
 		Variants: plan.Variants("final_norm_x2048", typesCombineX16),
 	},
