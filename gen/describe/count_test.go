@@ -9,7 +9,6 @@ import (
 	"mla/gen"
 	"mla/gen/describe"
 	"mla/gen/spec"
-	"mla/runtime/plan"
 )
 
 // The model of gen/lower/testdata/small.yaml: hidden 64, 2 layers (dense,
@@ -90,7 +89,7 @@ func TestWidths(t *testing.T) {
 		if math.Abs(float64(w.WeightBytes)-want) > 4*3*64 || w.Rows != rows || w.Dispatches != len(r.Dispatches) {
 			t.Errorf("%d rows: %+v; want %.0f weight bytes, %d dispatches", rows, w, want, len(r.Dispatches))
 		}
-		if flops := int64(rows) * (2*matElems + 2*2*2*(64+16+64)*(depth+1)); rows <= plan.MaxWanted && w.Flops != flops {
+		if flops := int64(rows) * (2*matElems + 2*2*2*(64+16+64)*(depth+1)); rows <= b.BatchRows() && w.Flops != flops {
 			t.Errorf("%d rows: %d flop, want %d", rows, w.Flops, flops)
 		}
 	}

@@ -93,7 +93,7 @@ func Make(b *plan.Bundle, pi, depth, rows int) (*Report, error) {
 	token := &r.Widths[0]
 	r.WeightBytesPerToken, r.FlopsPerToken, r.BarriersPerToken = token.WeightBytes, token.Flops, token.Barriers
 	r.Attention, r.Memory = AttentionOf(b), memory(b, &b.Profiles[pi], r)
-	r.Predictions = predict(&b.Model, r)
+	r.Predictions = predict(b, r)
 	return r, nil
 }
 
@@ -140,7 +140,7 @@ func (c *counter) width() int64 { return int64(max(1, c.k.Width)) }
 
 // caches is how many caches its rows attend to: of a batch each row has one, of a prompt all have the same.
 func (c *counter) caches() int64 {
-	if c.k.Width > plan.MaxBatch {
+	if c.k.Width > c.b.BatchRows() {
 		return 1
 	}
 	return c.width()
@@ -177,7 +177,7 @@ func (c *counter) slot(i int, s plan.Slot) {
 			c.out.CacheBytes += bytes
 		}
 	case plan.SpaceState:
-		bytes = c.b.Model.StateMoved(c.k.Width)
+		bytes = c.b.StateMoved(c.k.Width)
 		c.out.BytesRead += bytes
 	case plan.SpaceHeads:
 		bytes = c.b.HeadsElement() * int64(c.b.Model.HeadsPage().Elements) * int64(plan.Pages(int(c.rows)))

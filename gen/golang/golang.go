@@ -223,6 +223,9 @@ func (p *printer) bundle(i int, source string) jen.Dict {
 	if b.Class != "" {
 		fields[jen.Id("Class")] = jen.Lit(b.Class)
 	}
+	if b.MaxBatch > 0 {
+		fields[jen.Id("MaxBatch")] = jen.Lit(b.MaxBatch)
+	}
 	if b.PickBytes > 0 {
 		fields[jen.Id("PickBytes")] = jen.Lit(int(b.PickBytes))
 	}

@@ -130,7 +130,7 @@ func TestPrint(t *testing.T) {
 	f16.Decode().Dispatches = slices.Clone(b.Decode().Dispatches)
 	f16.Decode().Dispatches[2].Barrier = false
 	other := *b
-	other.Name, other.Class = "smallnvidia", plan.ClassNVIDIA
+	other.Name, other.Class, other.MaxBatch = "smallnvidia", plan.ClassNVIDIA, 32
 	other.Kernels = b.Kernels[:1]
 	other.Sequences = slices.Clone(b.Sequences)
 	other.Decode().Dispatches = b.Decode().Dispatches[:1]
@@ -162,7 +162,7 @@ func TestPrint(t *testing.T) {
 	for _, want := range []string{"kQAKvA = iota", "var sequences = []plan.Sequence{ {Width: 1, Head: 0, ArenaBytes: 256, Dispatches: plan.Expand( plan.Repeat{Times: 2, Layers: 1, Dispatches: []plan.Dispatch{", "beside(kQAKvA, 0),",
 		"after(kLmHead, -1),", "//go:embed small.metal var source string", "&plan.StoreKV{}", "Args: ", `Class: "nvidia",`, `SourceHash: "` + b.SourceSum() + `",`,
 		"Activations: plan.ElemF16, Kernels: kernels, Model: model,", "Sequences: sequencesF16,", "beside(kLmHead, -1),",
-		"const ( kQAKvANvidia = iota )", "Sequences: sequencesNvidia,", "Kernels: kernelsNvidia, Model: model,", "var sequencesNvidia = []plan.Sequence{ {Width: 1, Head: 0, ArenaBytes: 256, Dispatches: []plan.Dispatch{ beside(kQAKvANvidia, 0),"} {
+		"const ( kQAKvANvidia = iota )", "Sequences: sequencesNvidia,", "Kernels: kernelsNvidia, MaxBatch: 32, Model: model,", "var sequencesNvidia = []plan.Sequence{ {Width: 1, Head: 0, ArenaBytes: 256, Dispatches: []plan.Dispatch{ beside(kQAKvANvidia, 0),"} {
 		if !strings.Contains(strings.Join(strings.Fields(all), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("no %q in:\n%s", want, all)
 		}
@@ -258,7 +258,7 @@ func TestSharedSequences(t *testing.T) {
 	b := &plan.Bundle{Name: "small", Kernels: []plan.Kernel{{Name: "lm_head"}, {Name: "lm_head_x24"}},
 		Sequences: []plan.Sequence{{Width: 16}, {Width: 24, Dispatches: at(1)}, {Width: 32}}}
 	other := *b
-	other.Name, other.Class = "smallnvidia", plan.ClassNVIDIA
+	other.Name, other.Class, other.MaxBatch = "smallnvidia", plan.ClassNVIDIA, 32
 	other.Kernels = []plan.Kernel{{Name: "lm_head"}, {Name: "lm_head_x4"}, {Name: "lm_head_x24"}}
 	other.Sequences = []plan.Sequence{{Width: 16}, {Width: 24, Dispatches: at(2)}, {Width: 48}, {Width: 64}}
 	files, err := Print("small", []*plan.Bundle{b, &other}, "// header")

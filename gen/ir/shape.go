@@ -10,21 +10,27 @@ import (
 // Target is what the devices have that a program is for.
 func (p *Program) Target() target.Target { return target.For(p.Spec.Class) }
 
+// Batch says whether a program is for a batch or one row, not for a prompt.
+func (p *Program) Batch() bool { return p.Width <= p.Spec.BatchRows() }
+
+// Wanted is how many of its rows the head computes.
+func (p *Program) Wanted() int { return plan.WantedRows(p.Width, p.Spec.BatchRows()) }
+
 // Expands says whether a program attends to expanded heads.
 func (p *Program) Expands() bool {
-	return p.Target().Expands(p.Width, &p.Spec.Model.Dims, &p.Spec.Tuning.AttendHeads)
+	return p.Target().Expands(p.Width, p.Spec.BatchRows(), &p.Spec.Model.Dims, &p.Spec.Tuning.AttendHeads)
 }
 
 // Chunks says whether the delta rule goes by chunks of rows.
 func (p *Program) Chunks() bool {
-	return p.Spec.Hybrid != nil && p.Target().DeltaChunks(p.Width, p.Spec.Hybrid.HeadDim)
+	return p.Spec.Hybrid != nil && !p.Batch() && p.Target().DeltaChunks(p.Width, p.Spec.Hybrid.HeadDim)
 }
 
 // Rows is how many rows a launch computes: of the head those whose logits are wanted.
 func (p *Program) Rows(s *Launch) int {
 	for _, part := range s.Parts {
 		if slices.ContainsFunc(part.Ops, func(op *Op) bool { return slices.ContainsFunc(op.Out, func(v *Value) bool { return v.Output }) }) {
-			return min(p.Width, plan.MaxWanted)
+			return p.Wanted()
 		}
 	}
 	return p.Width
@@ -70,7 +76,7 @@ func (p *Part) Apart() bool {
 func (s *Launch) apart() bool { return slices.ContainsFunc(s.Parts, (*Part).Apart) }
 
 // BatchExperts says whether a launch multiplies by what the rows of a batch have selected.
-func (p *Program) BatchExperts(s *Launch) bool { return p.Width <= plan.MaxBatch && s.grouped() > 0 }
+func (p *Program) BatchExperts(s *Launch) bool { return p.Batch() && s.grouped() > 0 }
 
 // grouped is how many matrices of experts a launch multiplies by what all rows have selected; 0: none.
 func (s *Launch) grouped() (n int) {
@@ -112,10 +118,14 @@ func (p *Program) Results(s *Launch) (rows, cols int) {
 // ExpertTokens is how many rows the products of experts take at a time, k experts a row; 0 if the
 // program has but one row.
 func (p *Program) ExpertTokens(k int) int {
-	if p.Width > 1 {
-		return p.Target().ExpertTokens(p.Width, k, p.Spec.MoE.NRoutedExperts)
+	switch tokens := p.Target().ExpertTokens(p.Width, k, p.Spec.MoE.NRoutedExperts); {
+	case p.Width == 1:
+		return 0
+	case p.Batch():
+		return min(tokens, target.BatchTile)
+	default:
+		return tokens
 	}
-	return 0
 }
 
 // ExpertShares is how many threadgroups share what selects an expert; 0 if the program has but one row.

@@ -3,7 +3,7 @@
 // that binds its operands. Launches of different layers that do the same share one
 // kernel.
 //
-// The head computes up to 16 rows whose logits are wanted: a dispatch before it gathers what
+// The head computes the rows whose logits are wanted, all of a batch and up to 16 of a prompt: a dispatch before it gathers what
 // it reads of them (gather.go), and they are rows of their own, SpaceWanted.
 //
 // Attention has a budget of registers and threads by class of devices (gen/target, Budgets). Where
@@ -97,7 +97,7 @@ func selectLaunch(p *ir.Program, uses *ir.Uses, s *ir.Launch, head bool) (plan.K
 	if p.Width > 1 {
 		b.k.Width = p.Width
 		if head {
-			b.k.Width = min(p.Width, plan.MaxWanted)
+			b.k.Width = p.Wanted()
 		}
 		b.k.Name += fmt.Sprintf("_x%d", b.k.Width)
 		b.needRow()

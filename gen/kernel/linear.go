@@ -12,7 +12,7 @@ import (
 // keys. In prompts the threads are those of the head's columns that a threadgroup has.
 func deltaThreads(p *ir.Program) int {
 	n := p.Spec.Hybrid.HeadDim
-	if p.Width > plan.MaxBatch {
+	if !p.Batch() {
 		return verify.DeltaLanes * p.Target().DeltaTurn(n)
 	}
 	return min(verify.DeltaLanes*n/2, target.MaxThreads)

@@ -17,8 +17,5 @@ func pickFloats(blocks, threads int) int {
 // NoPick is the row of a pick that there is not.
 func (v *partView) NoPick() string { return fmt.Sprint(uint32(plan.PickNone)) }
 
-// PickTurns is for how many steps picked tokens are kept, MaxPicks each.
+// PickTurns is for how many steps picked tokens are kept, those of all rows of a batch each.
 func (v *partView) PickTurns() int { return plan.PickTurns }
-
-// MaxPicks is the most rows after which tokens are picked.
-func (v *partView) MaxPicks() int { return plan.MaxWanted }

@@ -2,7 +2,6 @@ package pass
 
 import (
 	"mla/gen/ir"
-	"mla/runtime/plan"
 )
 
 // chunkDelta makes two ops of the delta rule: what does not depend on the state, and what moves it on.
@@ -53,7 +52,7 @@ func fuseLinear(p *ir.Program) error {
 		switch {
 		case p.Chunks():
 			into, last, from = delta, from[len(from)-1], from[:len(from)-1]
-		case p.Width > plan.MaxBatch:
+		case !p.Batch():
 			into, last, from = from[len(from)-1], from[len(from)-2], from[:len(from)-2]
 		}
 		if from = append(from, last); ir.Composable(joined(into, from...)) {

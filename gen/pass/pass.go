@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"mla/gen/ir"
-	"mla/runtime/plan"
 )
 
 // Pass rewrites a program.
@@ -31,8 +30,8 @@ const (
 	AnyRows        Rows = iota
 	OneRow              // one row
 	ManyRows            // two rows and more
-	BatchRows           // two rows and more, up to plan.MaxBatch
-	FewRows             // up to plan.MaxBatch rows, one included
+	BatchRows           // two rows and more that are no prompt
+	FewRows             // the same, and one row
 	Absorbed            // attention to latent rows
 	Expanded            // attention to expanded heads, see target.Target.Expands
 	Chunked             // linear attention by chunks, see target.Target.DeltaChunks
@@ -62,9 +61,9 @@ func (r Rows) has(p *ir.Program) bool {
 	case ManyRows:
 		return width > 1
 	case BatchRows:
-		return width > 1 && width <= plan.MaxBatch
+		return width > 1 && p.Batch()
 	case FewRows:
-		return width <= plan.MaxBatch
+		return p.Batch()
 	}
 	return true
 }

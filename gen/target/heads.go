@@ -54,12 +54,13 @@ var crossovers = table[[]crossover]{
 	}, Source{Measured, h200, "2026-11-22", "trial kernels on tensor cores, at any depth of the cache; the quotient that stands for other sizes is 171 for 155, 398 for 330"}},
 }
 
-// Expands says whether a sequence of a given number of rows attends to expanded heads. Making them costs
+// Expands says whether a sequence of a given number of rows attends to expanded heads: no batch does, of up to batch
+// rows. Making them costs
 // (nope + v) · lat products for a head and cache row, once for all rows; then a query saves
 // 2 lat + pe - (nope + pe + v) products with each. So the depth of the cache does not matter,
 // and the quotient is what a crossover was measured at, or near it.
-func (t Target) Expands(width int, m *hparams.Dims, a *AttendHeads) bool {
-	if width <= plan.MaxBatch || (m.KVLoraRank|m.QKRopeHeadDim|m.QKNopeHeadDim|m.VHeadDim)%HeadBlock != 0 || t.HeadsTile(m, a) == 0 {
+func (t Target) Expands(width, batch int, m *hparams.Dims, a *AttendHeads) bool {
+	if width <= batch || (m.KVLoraRank|m.QKRopeHeadDim|m.QKNopeHeadDim|m.VHeadDim)%HeadBlock != 0 || t.HeadsTile(m, a) == 0 {
 		return false
 	}
 	if a.From > 0 {

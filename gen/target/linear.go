@@ -16,15 +16,15 @@ var hybridSimdgroups = table[map[int]int]{
 // HybridSimdgroups is the least number of simdgroups for a number of heads; 0: as for other models.
 func (t Target) HybridSimdgroups(heads int) int { return hybridSimdgroups.of(t.class).is[heads] }
 
-// deltaChunks is from how many rows on the delta rule goes by chunks; 0: it never does.
+// deltaChunks is from how many rows of a prompt on the delta rule goes by chunks; 0: it never does.
 var deltaChunks = table[int]{
-	{"", plan.MaxBatch + 1, Source{Measured, h200, "2026-11-28",
+	{"", 1, Source{Measured, h200, "2026-11-28",
 		"512 rows of Kimi-Linear take 219 us + 71 row by row, 134 us + 87 by chunks; 2,048 rows of Ling-3.0-tiny are 26 % faster. Narrower prompts were not measured: both forms take their time row by row"}},
 	{MetalClass, 0, Source{Estimated, "Apple GPUs", "2026-11-28",
 		"nothing was measured there. By chunks a prompt takes 6 operations for each number of a state in place of 7, but half as much memory again"}},
 }
 
-// DeltaChunks says whether sequences of width rows go by chunks, of heads that threadgroups share evenly.
+// DeltaChunks says whether prompts' sequences of width rows go by chunks, of heads that threadgroups share evenly.
 func (t Target) DeltaChunks(width, dim int) bool {
 	from := deltaChunks.of(t.class).is
 	return from > 0 && width >= from && dim <= verify.MaxChunkDim && bits.OnesCount(uint(dim)) == 1
@@ -41,7 +41,7 @@ func (t Target) FoldThreads(heads, dim int) int {
 // DeltaShares is how many threadgroups of the same columns share the sessions of a prompt: as many as there are cores
 // for. More of them would find nothing to do, and take room on cores from those that do.
 func (t Target) DeltaShares(heads, dim int) int {
-	return min(max(t.Cores()/(heads*(dim/t.DeltaColumns(heads, dim))), 1), plan.MaxBatch)
+	return min(max(t.Cores()/(heads*(dim/t.DeltaColumns(heads, dim))), 1), plan.DefaultBatch)
 }
 
 // deltaTurns are the columns of a state that a threadgroup moves on at a time in prompts.

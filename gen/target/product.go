@@ -29,6 +29,9 @@ var products = table[product]{
 // largestTile is how many inputs tiles hold where a threadgroup's memory alone counts.
 const largestTile = verify.TileInputs
 
+// BatchTile is how many inputs tiles of a batch's experts hold at most, whose simdgroups all share rows.
+const BatchTile = verify.SharedInputs
+
 // Parts says whether tiles of products have a part of a step of columns, and floats are multiplied as they are.
 func (t Target) Parts() bool { return products.of(t.class).is.parts }
 

@@ -132,12 +132,14 @@ type Runner interface {
 	WritePage(page uint32, src []byte) error
 	// Replay runs rows of any sessions side by side; those of one session follow each
 	// other. It takes the narrowest sequence that holds them. wanted are the rows, in
-	// their order and at most plan.MaxWanted, after which logits are computed: without
+	// their order and at most as many as Wanted says, after which logits are computed: without
 	// any, the dispatches from the sequence's Head on are left out and the result is nil.
 	// The slice is [len(wanted)][VocabSize] and valid until the next Replay.
 	Replay(rows []plan.Row, wanted []int) ([]float32, error)
 	// Width is the most rows of a Replay.
 	Width() int
+	// Wanted is the most rows, of a Replay of that many, that may be wanted: all of a batch, few of a prompt.
+	Wanted(rows int) int
 	// Dispatches is the number of dispatches that a full Replay of one row launches.
 	Dispatches() int
 	// Bytes is the memory that the runner allocated, weights not included.

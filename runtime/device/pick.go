@@ -101,8 +101,8 @@ func (s *Sampling) After(token int32) *Sampling {
 	return &next
 }
 
-// CheckPicks fails for picks that no Picker can make after a given number of rows.
-func CheckPicks(picks []Pick, rows int) error {
+// CheckPicks fails for picks that no Picker with batches of batch rows can make after a given number of rows.
+func CheckPicks(picks []Pick, rows, batch int) error {
 	if len(picks) == 0 {
 		return errors.New("nothing to pick")
 	}
@@ -111,7 +111,7 @@ func CheckPicks(picks []Pick, rows int) error {
 			return fmt.Errorf("%w: %d adjustments; at most %d", ErrSampling, n, plan.PickAdjusts)
 		}
 	}
-	return CheckWanted(PickedRows(picks), rows)
+	return CheckWanted(PickedRows(picks), rows, batch)
 }
 
 // PickedRows are the rows after which tokens are picked.
@@ -126,11 +126,10 @@ func PickedRows(picks []Pick) []int {
 // WritePicks fills the memory of SpacePick that the host fills, dst, with picks that were
 // checked, and returns how much of it that is: bytes from its beginning on, and bytes of
 // masks from PickLayout.Masks on.
-func WritePicks(dst []byte, picks []Pick, vocab int) (bytes, masks int) {
-	l := plan.PickLayoutOf(vocab, 1)
-	var list [plan.MaxWanted]plan.Pick
+func WritePicks(dst []byte, l *plan.PickLayout, picks []Pick, vocab int) (bytes, masks int) {
+	var list [plan.LargestBatch]plan.Pick
 	at := uint32(0)
-	for i := range list {
+	for i := range l.Rows {
 		list[i].Row = plan.PickNone
 		if i >= len(picks) || picks[i].LogitsOnly {
 			continue
@@ -145,7 +144,7 @@ func WritePicks(dst []byte, picks []Pick, vocab int) (bytes, masks int) {
 		copy(dst[l.Adjusts+plan.AdjustBytes*int64(at):], raw(p.Adjusts))
 		at += uint32(len(p.Adjusts))
 	}
-	copy(dst, raw(list[:]))
+	copy(dst, raw(list[:l.Rows]))
 	return int(l.Adjusts) + plan.AdjustBytes*int(at), masks
 }
 
@@ -165,10 +164,10 @@ func raw[T plan.Pick | plan.Adjust | uint32](list []T) []byte {
 }
 
 // PickTurn are the tokens that a device left at a turn of PickLayout.Tokens, which memory
-// begins with.
-func PickTurn(memory []byte, turn int) []uint32 {
-	all := unsafe.Slice((*uint32)(unsafe.Pointer(&memory[0])), plan.PickTurns*plan.MaxWanted)
-	return all[turn*plan.MaxWanted:][:plan.MaxWanted]
+// begins with, for a number of rows (PickLayout.Rows).
+func PickTurn(memory []byte, turn, rows int) []uint32 {
+	all := unsafe.Slice((*uint32)(unsafe.Pointer(&memory[0])), plan.PickTurns*rows)
+	return all[turn*rows:][:rows]
 }
 
 // Picked are the tokens of picks, of those of a turn: -1 if there is none.

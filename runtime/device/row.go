@@ -20,10 +20,11 @@ func CheckRows(rows []plan.Row, width, vocab, context int) error {
 	return nil
 }
 
-// CheckWanted fails for rows, of a replay's n, whose logits a Runner cannot compute in one replay.
-func CheckWanted(wanted []int, rows int) error {
-	if len(wanted) > plan.MaxWanted {
-		return fmt.Errorf("the logits of %d rows are wanted; expected at most %d", len(wanted), plan.MaxWanted)
+// CheckWanted fails for rows, of a replay's n, whose logits a Runner with batches of batch rows cannot compute in one
+// replay.
+func CheckWanted(wanted []int, rows, batch int) error {
+	if most := plan.WantedRows(rows, batch); len(wanted) > most {
+		return fmt.Errorf("the logits of %d rows are wanted; expected at most %d", len(wanted), most)
 	}
 	before := -1
 	for _, i := range wanted {
@@ -45,7 +46,7 @@ func Wanted(to []plan.Row, rows []plan.Row, wanted []int) []plan.Row {
 	return to
 }
 
-// All are the numbers of n rows, which are at most plan.MaxWanted: all are wanted.
+// All are the numbers of n rows, which are at most plan.LargestBatch: all are wanted.
 func All(n int) []int { return first[:n:n] }
 
 // AllIf is All if logits are wanted, else none.
@@ -56,7 +57,7 @@ func AllIf(logits bool, n int) []int {
 	return All(n)
 }
 
-var first = func() (list [plan.MaxWanted]int) {
+var first = func() (list [plan.LargestBatch]int) {
 	for i := range list {
 		list[i] = i
 	}

@@ -44,6 +44,7 @@ type Bundle struct {
 	Kernels     []Kernel
 	Joined      []Weight   // of a layer that predicts: what the host makes its Input of, see JoinedRoles
 	Sequences   []Sequence // by rising Width, that of one row first
+	MaxBatch    int        // the most rows of a batch, if not DefaultBatch: the width of a sequence; see BatchRows
 	Pick        []Dispatch // after a sequence: picks tokens after its rows by their logits
 	PickBytes   int64      // size of its memory, see PickLayout
 	Counters    int64      // size of SpaceCounters; 0: no kernel has tickets
@@ -230,10 +231,10 @@ const (
 	SpaceRope                  // [n_ctx][QKRopeHeadDim/2][2] float32 (cos, sin)
 	SpaceRow                   // [Width]Row
 	SpaceTables                // block tables: [tables][MaxPages]uint32, the page of each PageRows positions
-	SpaceLogits                // [MaxWanted][VocabSize] float32, of the rows that are wanted
+	SpaceLogits                // [BatchRows][VocabSize] float32, of the rows that are wanted
 	SpaceArgs                  // the dispatch's constants, see Kernel.Constants
 	SpaceCounters              // the tickets of persistent threadgroups, at Offset; see Experts.Tickets
-	SpaceWanted                // [MaxWanted]Row: those whose logits are wanted, Token is their place in SpaceRow
+	SpaceWanted                // [BatchRows]Row: those whose logits are wanted, Token is their place in SpaceRow
 	SpacePick                  // what tokens are picked by, at Offset; see PickLayout
 	SpaceHeads                 // expanded keys and values of the layer at hand: [pages], see HeadsPage
 	SpaceState                 // [slots] of linear attention, in them what layer Index has; see State

@@ -67,9 +67,9 @@ func (m *Model) CacheLayers() (list []int) {
 
 // StateMoved is how many bytes of states a layer's kernel for a given number of rows reads, and writes again: each row of a batch is
 // of a session of its own, those of a prompt are of one.
-func (m *Model) StateMoved(width int) int64 {
-	s := m.State()
-	if width > MaxBatch {
+func (b *Bundle) StateMoved(width int) int64 {
+	s := b.Model.State()
+	if width > b.BatchRows() {
 		width = 1
 	}
 	return 4 * int64(s.LayerFloats()) * int64(max(width, 1))

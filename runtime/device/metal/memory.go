@@ -14,13 +14,14 @@ const rowBytes = int64(unsafe.Sizeof(plan.Row{}))
 
 // wantedBytes is the size of the rows that are wanted, which lie in front of all. It is a
 // multiple of what Metal wants of the offset of constants.
-const wantedBytes = rowBytes * plan.MaxWanted
+func wantedBytes(batch int) int64 { return rowBytes * int64(batch) }
 
 // memory is the GPU's view of everything that kernels touch.
 type memory struct {
 	device.Memories[mtl.Buffer]              // nil: the bundle has none; places and rows say where weights and rows are
 	weights                     []mtl.Buffer // windows, then copies
 	places                      map[*device.Weight]place
+	wantedBytes                 int64
 	rows                        [ring + 1]mtl.Buffer // those that are wanted, then all; the last are those of slices
 }
 
@@ -59,7 +60,7 @@ func (a *allocator) window(m *device.Model, i int, w window) (b mtl.Buffer) {
 // result.
 func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	a := &allocator{gpu: gpu}
-	mem := &memory{places: l.places}
+	mem := &memory{places: l.places, wantedBytes: wantedBytes(l.Batch)}
 	for i, w := range l.windows {
 		mem.weights = append(mem.weights, a.window(m, i, w))
 	}
@@ -75,7 +76,7 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 		}
 	}
 	for i := range mem.rows {
-		mem.rows[i] = a.buffer(fmt.Sprintf("rows %d", i), wantedBytes+rowBytes*int64(l.Width), mtl.StorageShared)
+		mem.rows[i] = a.buffer(fmt.Sprintf("rows %d", i), mem.wantedBytes+rowBytes*int64(l.Width), mtl.StorageShared)
 	}
 	if a.err != nil {
 		return mem, a.err
@@ -112,7 +113,7 @@ func (m *memory) at(b *device.Binding, slot int) (mtl.Buffer, uint64) {
 		p := m.places[b.Weight]
 		return m.weights[p.buffer], p.offset
 	case plan.SpaceRow:
-		return m.rows[slot], uint64(wantedBytes)
+		return m.rows[slot], uint64(m.wantedBytes)
 	case plan.SpaceWanted:
 		return m.rows[slot], 0
 	}

@@ -41,7 +41,7 @@ func Toy() (*device.Model, device.Config) {
 }
 
 // PickBytes is the memory of picks of Toy's bundle.
-var PickBytes = plan.PickLayoutOf(10, 1).Bytes
+var PickBytes = plan.PickLayoutOf(plan.DefaultBatch, 10, 1).Bytes
 
 func bundle() *plan.Bundle {
 	return &plan.Bundle{

@@ -69,9 +69,10 @@ func (s *Scheduler) settle(t *task) {
 	}
 }
 
-// guess adds guesses to rows, one of each task, as far as the width allows, which they share.
+// guess adds guesses to rows, one of each task, as far as the width allows, which they share. Batches of more than
+// plan.DefaultBatch rows get none: whether guesses pay there was not measured.
 func (s *Scheduler) guess(rows []engine.Row, tasks []*task) (n int) {
-	capacity := min(s.width, plan.MaxWanted) - len(rows)
+	capacity := min(s.width, plan.DefaultBatch) - len(rows)
 	for i, t := range tasks {
 		own := t.guess(capacity / (len(rows) - i))
 		rows[i].Guesses = own

@@ -27,7 +27,7 @@ type expected struct {
 	tolerance float64
 }
 
-func (e *expected) context() int { return max(len(e.tokens)+pickedTokens, plan.MaxWanted) }
+func (e *expected) context() int { return max(len(e.tokens)+pickedTokens, plan.LargestBatch) }
 
 // expect takes the reference logits, and those of the CPU device for the last token
 // if that token lies after the prompt, which is then repeated.
