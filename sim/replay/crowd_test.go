@@ -1,7 +1,6 @@
 package replay_test
 
 import (
-	"fmt"
 	"testing"
 
 	"mla/gen"
@@ -13,6 +12,7 @@ import (
 	"mla/runtime/load/bind"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
+	"mla/tools/tests/deep"
 )
 
 // TestCrowd: a model of experts of class nvidia runs up to 32 sessions in one replay, and each has the logits and the
@@ -32,9 +32,12 @@ func TestCrowd(t *testing.T) {
 		t.Fatalf("batches of up to %d rows", b.BatchRows())
 	}
 	m := bindTo(t, stem+".gguf", []*plan.Bundle{b}, bind.Wish{Act: "f32", Class: plan.ClassNVIDIA})
-	sim := newDevice(t, execute.Fast)
-	for _, d := range []device.Device{cpu.New(), sim} {
-		t.Run(fmt.Sprint(d.Name()), func(t *testing.T) {
+	devices := []device.Device{cpu.New()}
+	if deep.On {
+		devices = append(devices, newDevice(t, execute.Fast))
+	}
+	for _, d := range devices {
+		t.Run(d.Name(), func(t *testing.T) {
 			if err := reference.Crowd(d, m, device.Config{KV: quant.F32, Threads: 2}, tolerance[quant.F32], 17, 31, 32); err != nil {
 				t.Error(err)
 			}

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	crowdPrompt = 3 // tokens of a session's prompt, at most
+	crowdPrompt = 2 // tokens of a session's prompt, at most
 	crowdSteps  = 3 // tokens that follow
 )
 
@@ -28,7 +28,7 @@ type crowded struct {
 // Where the device picks tokens it must pick those, and go on by itself as the host would.
 func Crowd(d device.Device, m *device.Model, cfg device.Config, tolerance float64, counts ...int) (err error) {
 	most := slices.Max(counts)
-	cfg.Context, cfg.Tables, cfg.Pages, cfg.Width = picksContext, most, most, most
+	cfg.Context, cfg.Tables, cfg.Pages, cfg.Width = crowdPrompt+crowdSteps, most, most, most
 	r, err := d.Load(m, cfg)
 	if err != nil {
 		return err
@@ -54,24 +54,6 @@ func Crowd(d device.Device, m *device.Model, cfg device.Config, tolerance float6
 		if err := crowd(r, sessions[:n], vocab, tolerance); err != nil {
 			return fmt.Errorf("%d sessions: %w", n, err)
 		}
-	}
-	p, ok := r.(device.Picker)
-	if !ok {
-		return nil
-	}
-	list := make([]*picking, most)
-	all := picks()
-	for i := range list {
-		params := all[i%len(all)]
-		params.Seed += uint64(i)
-		s, err := sample.New(params)
-		if err != nil {
-			return err
-		}
-		list[i] = &picking{table: uint32(i), tokens: sessions[i].prompt, sampler: s}
-	}
-	if err := picksAhead(p, list, vocab); err != nil {
-		return fmt.Errorf("%d rows go on: %w", most, err)
 	}
 	return nil
 }
@@ -113,31 +95,12 @@ func best(logits []float32) int32 {
 // crowd runs all of the sessions in replays of a row of each.
 func crowd(r device.Runner, sessions []crowded, vocab int, tolerance float64) error {
 	for pos := range crowdPrompt - 1 { // the prompts, without their last token
-		var rows []plan.Row
-		for i := range sessions {
-			if pos < len(sessions[i].prompt)-1 {
-				rows = append(rows, sessions[i].row(uint32(i), pos))
-			}
-		}
-		if _, err := r.Replay(rows, nil); err != nil {
+		if _, err := r.Replay(rowsOf(sessions, func(c *crowded) (int, bool) { return pos, pos < len(c.prompt)-1 }), nil); err != nil {
 			return err
 		}
 	}
-	greedy, err := sample.New(sample.Off())
-	if err != nil {
-		return err
-	}
 	for step := range crowdSteps {
-		var rows []plan.Row
-		var asked []device.Pick
-		for i := range sessions {
-			rows = append(rows, sessions[i].row(uint32(i), len(sessions[i].prompt)-1+step))
-			pick, err := greedy.Sampling().Pick(i, vocab)
-			if err != nil {
-				return err
-			}
-			asked = append(asked, pick)
-		}
+		rows := stepOf(sessions, step)
 		logits, err := r.Replay(rows, device.All(len(rows)))
 		if err != nil {
 			return err
@@ -147,11 +110,48 @@ func crowd(r device.Runner, sessions []crowded, vocab int, tolerance float64) er
 				return fmt.Errorf("session %d, token %d: %w", i, step, err)
 			}
 		}
-		p, ok := r.(device.Picker)
-		if !ok {
-			continue
+	}
+	if p, ok := r.(device.Picker); ok {
+		return crowdAhead(p, sessions, vocab)
+	}
+	return nil
+}
+
+// rowsOf is a row of each session that has one, with the number of its block table.
+func rowsOf(sessions []crowded, at func(*crowded) (pos int, has bool)) (rows []plan.Row) {
+	for i := range sessions {
+		if pos, has := at(&sessions[i]); has {
+			rows = append(rows, sessions[i].row(uint32(i), pos))
 		}
-		picked, err := p.Pick(rows, asked)
+	}
+	return rows
+}
+
+// stepOf are the rows after which the tokens of a step are picked.
+func stepOf(sessions []crowded, step int) []plan.Row {
+	return rowsOf(sessions, func(c *crowded) (int, bool) { return len(c.prompt) - 1 + step, true })
+}
+
+// crowdAhead lets the device pick after the first step's rows, and go on by itself.
+func crowdAhead(p device.Picker, sessions []crowded, vocab int) error {
+	greedy, err := sample.New(sample.Off())
+	if err != nil {
+		return err
+	}
+	asked := make([]device.Pick, len(sessions))
+	for i := range asked {
+		if asked[i], err = greedy.Sampling().Pick(i, vocab); err != nil {
+			return err
+		}
+	}
+	picked, err := p.Pick(stepOf(sessions, 0), asked)
+	if err == nil {
+		err = p.Continue(crowdSteps - 1)
+	}
+	for step := range crowdSteps {
+		if step > 0 && err == nil {
+			picked, err = p.Next()
+		}
 		if err != nil {
 			return err
 		}
