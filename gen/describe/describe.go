@@ -26,6 +26,7 @@ type Report struct {
 	Rows                   int          `json:"rows"`
 	Dispatches             []Dispatch   `json:"dispatches"`
 	Widths                 []Width      `json:"widths"`
+	BatchRows              int          `json:"batch_rows"` // the most rows of a batch; more are a prompt's
 	Kernels                []Kernel     `json:"kernels"`
 	Attention              []Attention  `json:"attention"`
 	Memory                 Memory       `json:"memory"`
@@ -76,7 +77,7 @@ type Width struct {
 // Make reports on profile number pi of a bundle at depth cached positions. It lists the dispatches of
 // a replay of a given number of rows; there is an error if the bundle has no such sequence.
 func Make(b *plan.Bundle, pi, depth, rows int) (*Report, error) {
-	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: b.Profiles[pi].Name, Depth: depth, Rows: rows, DispatchesPerToken: len(b.Decode().Dispatches)}
+	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: b.Profiles[pi].Name, Depth: depth, Rows: rows, BatchRows: b.BatchRows(), DispatchesPerToken: len(b.Decode().Dispatches)}
 	states := b.Model.State()
 	r.KVBytesPerContextToken, r.StateBytesPerSession = int64(len(b.Model.CacheLayers())*b.Model.CacheDim())*2, states.Bytes()
 	var have []int
