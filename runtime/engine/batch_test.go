@@ -67,3 +67,13 @@ func TestBatchRows(t *testing.T) {
 		}
 	}
 }
+
+// TestPromptWidths: sequences are for prompts from where the bundle's batches end.
+func TestPromptWidths(t *testing.T) {
+	for batch, want := range map[int]string{0: "[32 512]", 32: "[512]"} {
+		m := &device.Model{Bundle: &plan.Bundle{MaxBatch: batch, Sequences: []plan.Sequence{{Width: 1}, {Width: 16}, {Width: 32}, {Width: 512}}}}
+		if got := fmt.Sprint(promptsOf(m, device.Config{Width: 512})); got != want {
+			t.Errorf("batches of %d rows: prompts in sequences of %s; want %s", m.Bundle.BatchRows(), got, want)
+		}
+	}
+}
