@@ -62,6 +62,9 @@ func tables(s *spec.Spec, disable []string, earlier []*plan.Bundle) (*plan.Bundl
 		return nil, err
 	}
 	b := &plan.Bundle{Name: s.Name, Spec: s.File, SpecHash: s.Hash, Class: s.Class, Model: model(s), Weights: kernel.WeightTable(programs[0].Weights)}
+	if n := s.BatchRows(); n != plan.DefaultBatch {
+		b.MaxBatch = n
+	}
 	if s.NextN > 0 {
 		b.Joined = joined(s)
 	}

@@ -61,7 +61,7 @@ func TestHybrid(t *testing.T) {
 				}
 			}
 			want := states.Layers
-			if q.Width > plan.MaxBatch { // windows, then columns
+			if q.Width > b.BatchRows() { // windows, then columns
 				want = nil
 				for _, i := range states.Layers {
 					want = append(want, i, i)

@@ -126,7 +126,7 @@ func (p *predictor) run(first, n int) (worst float64) {
 	}
 	p.join.Model(hidden)
 	p.hidden = append(p.hidden, hidden...)
-	for from := 0; from < n; from += plan.MaxWanted { // again, for the next rows
+	for from := 0; from < n; from += p.layer.Wanted(n) { // again, for the next rows
 		logits := p.predict(first+1, tokens[1:], hidden, from)
 		for i := range len(logits) / p.ref.Vocab {
 			worst = max(worst, p.ref.Worst(logits[i*p.ref.Vocab:][:p.ref.Vocab], first+from+i))
@@ -149,7 +149,7 @@ func (p *predictor) predict(pos int, tokens []int32, hidden []float32, from ...i
 		p.Fatal(err)
 	}
 	var wanted []int
-	for i := append(from, 0)[0]; i < len(tokens) && len(wanted) < plan.MaxWanted; i++ {
+	for i := append(from, 0)[0]; i < len(tokens) && len(wanted) < p.layer.Wanted(len(tokens)); i++ {
 		wanted = append(wanted, i)
 	}
 	if err := p.layer.SetInput(in); err != nil {

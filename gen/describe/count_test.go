@@ -70,14 +70,22 @@ func TestWidths(t *testing.T) {
 		t.Fatal(err)
 	}
 	widths := []int{1, 4, 16, 32}
-	b, err := gen.Compile(s.WithSequences(widths...), nil)
-	if err != nil {
-		t.Fatal(err)
+	for class, batch := range map[string]int{"": 16, plan.ClassNVIDIA: 32} {
+		b, err := gen.Compile(s.WithClass(class).WithSequences(widths...), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkWidths(t, b, batch, widths)
 	}
+}
+
+// checkWidths looks at a bundle whose batches have up to batch rows.
+func checkWidths(t *testing.T, b *plan.Bundle, batch int, widths []int) {
+	t.Helper()
 	const expert, depth = 3 * 64 * 32, 9
 	for _, rows := range widths {
 		r, err := describe.Make(b, 0, depth, rows)
-		if err != nil || r.Rows != rows {
+		if err != nil || r.Rows != rows || r.BatchRows != batch {
 			t.Fatal(r, err)
 		}
 		distinct := 2.0
@@ -90,7 +98,7 @@ func TestWidths(t *testing.T) {
 		if math.Abs(float64(w.WeightBytes)-want) > 4*3*64 || w.Rows != rows || w.Dispatches != len(r.Dispatches) {
 			t.Errorf("%d rows: %+v; want %.0f weight bytes, %d dispatches", rows, w, want, len(r.Dispatches))
 		}
-		if flops := int64(rows) * (2*matElems + 2*2*2*(64+16+64)*(depth+1)); rows <= plan.MaxWanted && w.Flops != flops {
+		if flops := int64(rows) * (2*matElems + 2*2*2*(64+16+64)*(depth+1)); rows <= batch && w.Flops != flops {
 			t.Errorf("%d rows: %d flop, want %d", rows, w.Flops, flops)
 		}
 	}

@@ -26,6 +26,7 @@ type Report struct {
 	Rows                   int          `json:"rows"`
 	Dispatches             []Dispatch   `json:"dispatches"`
 	Widths                 []Width      `json:"widths"`
+	BatchRows              int          `json:"batch_rows"` // the most rows of a batch; more are a prompt's
 	Kernels                []Kernel     `json:"kernels"`
 	Attention              []Attention  `json:"attention"`
 	Memory                 Memory       `json:"memory"`
@@ -76,7 +77,7 @@ type Width struct {
 // Make reports on quant profile number pi of a bundle with depth tokens in the cache. It lists the dispatches
 // of a replay of rows rows, and fails if the bundle has no such sequence.
 func Make(b *plan.Bundle, pi, depth, rows int) (*Report, error) {
-	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: b.Profiles[pi].Name, Depth: depth, Rows: rows, DispatchesPerToken: len(b.Decode().Dispatches)}
+	r := &Report{Bundle: b.Name, Act: b.Act(), Profile: b.Profiles[pi].Name, Depth: depth, Rows: rows, BatchRows: b.BatchRows(), DispatchesPerToken: len(b.Decode().Dispatches)}
 	states := b.Model.State()
 	r.KVBytesPerContextToken, r.StateBytesPerSession = int64(len(b.Model.CacheLayers())*b.Model.CacheDim())*2, states.Bytes()
 	var have []int
@@ -93,7 +94,7 @@ func Make(b *plan.Bundle, pi, depth, rows int) (*Report, error) {
 	token := &r.Widths[0]
 	r.WeightBytesPerToken, r.FlopsPerToken, r.BarriersPerToken = token.WeightBytes, token.Flops, token.Barriers
 	r.Attention, r.Memory = AttentionOf(b), memory(b, &b.Profiles[pi], r)
-	r.Predictions = predict(&b.Model, r)
+	r.Predictions = predict(b, r)
 	return r, nil
 }
 
@@ -141,7 +142,7 @@ func (c *counter) width() int64 { return int64(max(1, c.k.Width)) }
 // caches returns how many caches the rows attend to: in a batch each row has its own, in a prompt all have
 // the same.
 func (c *counter) caches() int64 {
-	if c.k.Width > plan.MaxBatch {
+	if c.k.Width > c.b.BatchRows() {
 		return 1
 	}
 	return c.width()
@@ -178,7 +179,7 @@ func (c *counter) slot(i int, s plan.Slot) {
 			c.out.CacheBytes += bytes
 		}
 	case plan.SpaceState:
-		bytes = c.b.Model.StateMoved(c.k.Width)
+		bytes = c.b.StateMoved(c.k.Width)
 		c.out.BytesRead += bytes
 	case plan.SpaceHeads:
 		bytes = c.b.HeadsElement() * int64(c.b.Model.HeadsPage().Elements) * int64(plan.Pages(int(c.rows)))

@@ -50,13 +50,13 @@ func (r Range) beside(o Range) Range { return Range{max(r.Low, o.Low), r.High + 
 // bytes and operations do not overlap: their times are added.
 const commandBufferUs = 20
 
-func predict(m *plan.Model, r *Report) []Prediction {
+func predict(b *plan.Bundle, r *Report) []Prediction {
 	var list []Prediction
 	token, cached, states := &r.Widths[0], float64(r.KVBytesPerContextToken), 2*float64(r.StateBytesPerSession)
 	for _, d := range target.Predictions {
 		chip := d.Rates()
 		s := &d.Tier.Dense
-		if m.MoE.NRoutedExperts > 0 {
+		if b.Model.MoE.NRoutedExperts > 0 {
 			s = &d.Tier.MoE
 		}
 		p := Prediction{Device: d.Name, Tier: d.Tier.Name, BandwidthGBs: chip.GBs, TFlops: chip.TFlops, Share: Range{s.Low, s.High},
@@ -67,7 +67,7 @@ func predict(m *plan.Model, r *Report) []Prediction {
 		p.DispatchesUs = float64(token.Barriers) * p.LaunchUs
 		p.TokPerSecond = p.whole(p.WeightsUs.plus(p.CacheUs), p.FlopsUs, token).over(1e6)
 		p.CeilingTokSec = 1e6 * p.BandwidthGBs * 1e3 / (float64(r.WeightBytesPerToken) + kv)
-		if w := &r.Widths[len(r.Widths)-1]; w.Rows > plan.MaxBatch {
+		if w := &r.Widths[len(r.Widths)-1]; w.Rows > b.BatchRows() {
 			p.PromptRows = w.Rows
 			p.Prompt = p.whole(p.bytes(float64(w.WeightBytes)+cached*float64(r.Depth+w.Rows)+states), p.flops(float64(w.Flops)), w).over(1e6 * float64(w.Rows))
 		}

@@ -51,7 +51,7 @@ func (r *Report) Table(w io.Writer) error {
 
 // widths writes the totals of a replay for each number of rows.
 func (r *Report) widths(w io.Writer) error {
-	fmt.Fprintln(w, "\nsequences: a replay of a number of rows, with as many experts as they select on average")
+	fmt.Fprintf(w, "\nsequences: a replay of a number of rows, up to %d of a batch or more of a prompt, with as many experts as they select on average\n", r.BatchRows)
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "rows\tdispatches\tbarriers\tweights B\tfor each row\tread B\twritten B\tflop\tarena B\t")
 	for _, v := range r.Widths {

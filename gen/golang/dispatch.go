@@ -14,7 +14,7 @@ import (
 // functions are the short names of functions of package plan.
 var functions = []struct{ name, function string }{
 	{"after", "After"}, {"beside", "Beside"},
-	{"at", "At"}, {"weight", "OfWeight"}, {"next", "OfNext"}, {"cache", "OfCache"}, {"args", "OfArgs"},
+	{"at", "At"}, {"weight", "OfWeight"}, {"next", "OfNext"}, {"cache", "OfCache"}, {"args", "OfArgs"}, {"pick", "OfPick"}, {"counter", "OfCounter"},
 }
 
 // spaces are the short names of operands that consist only of a space.
@@ -58,6 +58,10 @@ func operand(o plan.Operand) jen.Code {
 		return call("cache", int64(o.Index))
 	case plan.OfArgs(o.Bytes):
 		return call("args", o.Bytes)
+	case plan.OfPick(o.Offset, o.Bytes):
+		return call("pick", o.Offset, o.Bytes)
+	case plan.OfCounter(o.Offset, o.Bytes):
+		return call("counter", o.Offset, o.Bytes)
 	}
 	for _, s := range spaces {
 		if o == plan.Of(s.space) {

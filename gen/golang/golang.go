@@ -106,7 +106,7 @@ func Print(pkg string, bundles []*plan.Bundle, header string) ([]File, error) {
 		case "zmodel.go":
 			p.model(f, pkg)
 		case "zkernels.go":
-			f.Const().Id(arena).Op("=").Qual(planPath, "SpaceArena")
+			shortValues(f)
 			p.constants(f)
 			p.shareKernels(f)
 		case "zdispatch.go":
@@ -222,6 +222,9 @@ func (p *printer) bundle(i int, source string) jen.Dict {
 	}
 	if b.Class != "" {
 		fields[jen.Id("Class")] = jen.Lit(b.Class)
+	}
+	if b.MaxBatch > 0 {
+		fields[jen.Id("MaxBatch")] = jen.Lit(b.MaxBatch)
 	}
 	if b.PickBytes > 0 {
 		fields[jen.Id("PickBytes")] = jen.Lit(int(b.PickBytes))

@@ -38,6 +38,10 @@ func TestLiteral(t *testing.T) {
 		{[]float64(nil), "[]float64{}"},
 		{[][]quant.Type{{quant.Q4_0}, {quant.Q8_0, quant.F16}}, "[][]quant.Type{{quant.Q4_0}, {quant.Q8_0, quant.F16}}"},
 		{plan.Vec{Slot: 2}, "plan.Vec{Slot: 2}"},
+		{plan.Vec{Slot: 2, Stride: 64}, "vec(2, 64)"},
+		{&plan.Vec{Slot: 2, Stride: 64}, "&plan.Vec{Slot: 2, Stride: 64}"},
+		{plan.Vec{Slot: 2, Offset: 1, Stride: 64}, "plan.Vec{Slot: 2, Offset: 1, Stride: 64}"},
+		{[]plan.Slot{{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow}, {Name: "rows", Space: plan.SpaceRow, Elem: plan.ElemRow}}, `[]plan.Slot{rowSlot, {Name: "rows", Space: plan.SpaceRow, Elem: plan.ElemRow}}`},
 		{plan.Operand{}, "plan.Operand{}"},
 		{[]plan.Operand{{Space: plan.SpaceKV, Index: 3}, {}}, "[]plan.Operand{{Space: plan.SpaceKV, Index: 3}, {}}"},
 		{[]plan.Operand{{Space: plan.SpaceArena, Offset: 256, Bytes: 8}, {Space: plan.SpaceArena, Index: 1}}, "[]plan.Operand{{Space: arena, Offset: 256, Bytes: 8}, {Space: arena, Index: 1}}"},
@@ -59,13 +63,13 @@ func TestDispatches(t *testing.T) {
 	list := []plan.Dispatch{
 		{Layer: -1, Operands: []plan.Operand{{Space: plan.SpaceArena, Offset: 256, Bytes: 8}, {Space: plan.SpaceArena, Index: 1}}},
 		{Kernel: 1, Barrier: true, Operands: []plan.Operand{{}, {Index: 3}, {Index: 3, Ahead: 1}, {Ahead: 2}, {Space: plan.SpaceKV}, {Space: plan.SpaceKV, Index: 2}}},
-		{Kernel: 1, Layer: 2, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceArgs, Bytes: 16}, {Space: plan.SpaceRow}, {Space: plan.SpaceRow, Index: 1}, {Space: plan.SpaceHeads}, {Space: plan.SpacePick, Bytes: 4}}},
+		{Kernel: 1, Layer: 2, Barrier: true, Operands: []plan.Operand{{Space: plan.SpaceArgs, Bytes: 16}, {Space: plan.SpaceRow}, {Space: plan.SpaceRow, Index: 1}, {Space: plan.SpaceHeads}, {Space: plan.SpacePick, Bytes: 4}, {Space: plan.SpacePick, Index: 1}, {Space: plan.SpaceCounters, Offset: 8, Bytes: 4}}},
 		{Kernel: 1},
 	}
 	want := `[]plan.Dispatch{
 	beside(kA, -1, at(256, 8), plan.Operand{Space: arena, Index: 1}),
 	after(kB, 0, weight(0), weight(3), next(3), plan.Operand{Ahead: 2}, cache(0), cache(2)),
-	after(kB, 2, args(16), row, plan.Operand{Space: plan.SpaceRow, Index: 1}, heads, plan.Operand{Space: plan.SpacePick, Bytes: 4}),
+	after(kB, 2, args(16), row, plan.Operand{Space: plan.SpaceRow, Index: 1}, heads, pick(0, 4), plan.Operand{Space: plan.SpacePick, Index: 1}, counter(8, 4)),
 	beside(kB, 0),
 }`
 	if got := fmt.Sprintf("%#v", dispatches(list, []string{"kA", "kB"})); got != want {
@@ -126,7 +130,7 @@ func TestPrint(t *testing.T) {
 	f16.Decode().Dispatches = slices.Clone(b.Decode().Dispatches)
 	f16.Decode().Dispatches[2].Barrier = false
 	other := *b
-	other.Name, other.Class = "smallnvidia", plan.ClassNVIDIA
+	other.Name, other.Class, other.MaxBatch = "smallnvidia", plan.ClassNVIDIA, 32
 	other.Kernels = b.Kernels[:1]
 	other.Sequences = slices.Clone(b.Sequences)
 	other.Decode().Dispatches = b.Decode().Dispatches[:1]
@@ -158,7 +162,7 @@ func TestPrint(t *testing.T) {
 	for _, want := range []string{"kQAKvA = iota", "var sequences = []plan.Sequence{ {Width: 1, Head: 0, ArenaBytes: 256, Dispatches: plan.Expand( plan.Repeat{Times: 2, Layers: 1, Dispatches: []plan.Dispatch{", "beside(kQAKvA, 0),",
 		"after(kLmHead, -1),", "//go:embed small.metal var source string", "&plan.StoreKV{}", "Args: ", `Class: "nvidia",`, `SourceHash: "` + b.SourceSum() + `",`,
 		"Activations: plan.ElemF16, Kernels: kernels, Model: model,", "Sequences: sequencesF16,", "beside(kLmHead, -1),",
-		"const ( kQAKvANvidia = iota )", "Sequences: sequencesNvidia,", "Kernels: kernelsNvidia, Model: model,", "var sequencesNvidia = []plan.Sequence{ {Width: 1, Head: 0, ArenaBytes: 256, Dispatches: []plan.Dispatch{ beside(kQAKvANvidia, 0),"} {
+		"const ( kQAKvANvidia = iota )", "Sequences: sequencesNvidia,", "Kernels: kernelsNvidia, MaxBatch: 32, Model: model,", "var sequencesNvidia = []plan.Sequence{ {Width: 1, Head: 0, ArenaBytes: 256, Dispatches: []plan.Dispatch{ beside(kQAKvANvidia, 0),"} {
 		if !strings.Contains(strings.Join(strings.Fields(all), " "), strings.Join(strings.Fields(want), " ")) {
 			t.Errorf("no %q in:\n%s", want, all)
 		}
@@ -255,7 +259,7 @@ func TestSharedSequences(t *testing.T) {
 	b := &plan.Bundle{Name: "small", Kernels: []plan.Kernel{{Name: "lm_head"}, {Name: "lm_head_x24"}},
 		Sequences: []plan.Sequence{{Width: 16}, {Width: 24, Dispatches: at(1)}, {Width: 32}}}
 	other := *b
-	other.Name, other.Class = "smallnvidia", plan.ClassNVIDIA
+	other.Name, other.Class, other.MaxBatch = "smallnvidia", plan.ClassNVIDIA, 32
 	other.Kernels = []plan.Kernel{{Name: "lm_head"}, {Name: "lm_head_x4"}, {Name: "lm_head_x24"}}
 	other.Sequences = []plan.Sequence{{Width: 16}, {Width: 24, Dispatches: at(2)}, {Width: 48}, {Width: 64}}
 	files, err := Print("small", []*plan.Bundle{b, &other}, "// header")

@@ -25,10 +25,55 @@ var enums = map[reflect.Type][]string{
 // arena is each package's short name for plan.SpaceArena, which most slots have.
 const arena = "arena"
 
+// vec is each package's short name for plan.VecOf.
+const vec = "vec"
+
+// slots lists each package's short names for slots that most kernels have.
+var slots = []struct {
+	name, of string
+	slot     plan.Slot
+}{
+	{"rowSlot", "RowSlot", plan.RowSlot}, {"argsSlot", "ArgsSlot", plan.ArgsSlot}, {"tablesSlot", "TablesSlot", plan.TablesSlot},
+}
+
+// shortValues prints the definitions of these names.
+func shortValues(f *jen.File) {
+	f.Const().Id(arena).Op("=").Qual(planPath, "SpaceArena")
+	list := []jen.Code{jen.Id(vec).Op("=").Qual(planPath, "VecOf")}
+	for _, s := range slots {
+		list = append(list, jen.Id(s.name).Op("=").Qual(planPath, s.of))
+	}
+	f.Var().Defs(list...)
+}
+
+// short returns the short name of a value; nil: it has none.
+func short(v reflect.Value) *jen.Statement {
+	if !v.CanInterface() {
+		return nil
+	}
+	switch v := v.Interface().(type) {
+	case plan.Space:
+		if v == plan.SpaceArena {
+			return jen.Id(arena)
+		}
+	case plan.Vec:
+		if v == plan.VecOf(v.Slot, v.Stride) && v.Stride > 0 {
+			return jen.Id(vec).Call(jen.Lit(v.Slot), jen.Lit(v.Stride))
+		}
+	case plan.Slot:
+		for _, s := range slots {
+			if v == s.slot {
+				return jen.Id(s.name)
+			}
+		}
+	}
+	return nil
+}
+
 // literal prints any value of package plan as a Go literal on one line, without fields that are zero.
 func literal(v reflect.Value) *jen.Statement {
-	if v.CanInterface() && v.Interface() == plan.SpaceArena {
-		return jen.Id(arena)
+	if s := short(v); s != nil {
+		return s
 	}
 	if names, ok := enums[v.Type()]; ok {
 		return jen.Qual(planPath, names[v.Uint()])
@@ -40,9 +85,9 @@ func literal(v reflect.Value) *jen.Statement {
 	case reflect.Interface:
 		return literal(v.Elem())
 	case reflect.Pointer:
-		return jen.Op("&").Add(literal(v.Elem()))
+		return jen.Op("&").Add(whole(v.Elem()))
 	case reflect.Struct:
-		return jen.Qual(planPath, v.Type().Name()).Values(fields(v)...)
+		return whole(v)
 	case reflect.Slice:
 		return jen.Index().Add(typeName(v.Type().Elem())).Values(elements(v)...)
 	case reflect.Int64, reflect.Int:
@@ -53,6 +98,11 @@ func literal(v reflect.Value) *jen.Statement {
 		return jen.Lit(v.Interface())
 	}
 	panic(fmt.Sprintf("golang: no literal for %s", v.Type())) // a new type in package plan: a bug of this package
+}
+
+// whole is a struct with its type and fields, which has an address.
+func whole(v reflect.Value) *jen.Statement {
+	return jen.Qual(planPath, v.Type().Name()).Values(fields(v)...)
 }
 
 func quantConst(t quant.Type) *jen.Statement {
@@ -90,6 +140,9 @@ func elements(v reflect.Value) []jen.Code {
 }
 
 func element(e reflect.Value) *jen.Statement {
+	if s := short(e); s != nil {
+		return s
+	}
 	switch e.Kind() {
 	case reflect.Struct:
 		return jen.Values(fields(e)...)

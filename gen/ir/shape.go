@@ -10,21 +10,27 @@ import (
 // Target returns the facts about the devices that the program is for.
 func (p *Program) Target() target.Target { return target.For(p.Spec.Class) }
 
+// Batch reports whether the program is for a batch or one row, not for a prompt.
+func (p *Program) Batch() bool { return p.Width <= p.Spec.BatchRows() }
+
+// Wanted returns how many rows the head computes at most.
+func (p *Program) Wanted() int { return plan.WantedRows(p.Width, p.Spec.BatchRows()) }
+
 // Expands reports whether the program attends to expanded heads.
 func (p *Program) Expands() bool {
-	return p.Target().Expands(p.Width, &p.Spec.Model.Dims, &p.Spec.Tuning.AttendHeads)
+	return p.Target().Expands(p.Width, p.Spec.BatchRows(), &p.Spec.Model.Dims, &p.Spec.Tuning.AttendHeads)
 }
 
 // Chunks reports whether the delta rule runs in chunks of rows.
 func (p *Program) Chunks() bool {
-	return p.Spec.Hybrid != nil && p.Target().DeltaChunks(p.Width, p.Spec.Hybrid.HeadDim)
+	return p.Spec.Hybrid != nil && !p.Batch() && p.Target().DeltaChunks(p.Width, p.Spec.Hybrid.HeadDim)
 }
 
 // Rows returns how many rows a launch computes. The head computes only the rows whose logits are wanted.
 func (p *Program) Rows(s *Launch) int {
 	output := func(v *Value) bool { return v.Output }
 	if slices.ContainsFunc(s.Ops(), func(op *Op) bool { return slices.ContainsFunc(op.Out, output) }) {
-		return min(p.Width, plan.MaxWanted)
+		return p.Wanted()
 	}
 	return p.Width
 }
@@ -70,7 +76,7 @@ func (p *Part) Apart() bool {
 func (s *Launch) apart() bool { return slices.ContainsFunc(s.Parts, (*Part).Apart) }
 
 // BatchExperts reports whether a launch multiplies by the experts that the rows of a batch have selected.
-func (p *Program) BatchExperts(s *Launch) bool { return p.Width <= plan.MaxBatch && s.grouped() > 0 }
+func (p *Program) BatchExperts(s *Launch) bool { return p.Batch() && s.grouped() > 0 }
 
 // grouped returns how many expert matrices a launch multiplies by rows that are grouped by expert; 0: none.
 func (s *Launch) grouped() (n int) {
@@ -110,10 +116,14 @@ func (p *Program) Results(s *Launch) (rows, cols int) {
 // ExpertTokens returns how many rows a threadgroup takes at a time in products of experts, with k experts per
 // row; 0 if the program has only one row.
 func (p *Program) ExpertTokens(k int) int {
-	if p.Width > 1 {
-		return p.Target().ExpertTokens(p.Width, k, p.Spec.MoE.NRoutedExperts)
+	switch tokens := p.Target().ExpertTokens(p.Width, k, p.Spec.MoE.NRoutedExperts); {
+	case p.Width == 1:
+		return 0
+	case p.Batch():
+		return min(tokens, target.BatchTile)
+	default:
+		return tokens
 	}
-	return 0
 }
 
 // ExpertShares returns how many threadgroups share the rows that select one expert; 0 if the program has only

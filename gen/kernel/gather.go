@@ -15,7 +15,7 @@ const gatherThreads = 256
 // wanted to the front, so that the head computes only these rows.
 func gather(p *ir.Program, b *plan.Bundle) plan.Dispatch {
 	c := &builder{p: p, head: true, layer: -1, slots: map[*ir.Value]int{}, row: -1}
-	width := min(p.Width, plan.MaxWanted)
+	width := p.Wanted()
 	c.k = plan.Kernel{Name: fmt.Sprintf("gather_x%d", width), Threads: gatherThreads, Width: width,
 		Doc: "moves what the head reads of the rows whose logits are wanted to the front: it multiplies no others."}
 	c.needRow()

@@ -2,8 +2,9 @@
 // body × epilogue, with slots) and a dispatch that binds operands to the slots. Launches of different layers
 // share a kernel if they compute the same.
 //
-// The head computes only the rows whose logits are wanted, up to 16. A dispatch before it gathers its inputs
-// for these rows (gather.go). The kernels of the head read these rows from SpaceWanted.
+// The head computes only the rows whose logits are wanted: all rows of a batch, up to 16 of a prompt. A
+// dispatch before it gathers its inputs for these rows (gather.go). The kernels of the head read these rows
+// from SpaceWanted.
 //
 // Attention has a budget of registers and threads for each kernel class (gen/target, Budgets). If the kernel
 // for all devices exceeds the budget of a class, the bundle has a second kernel for that class, with a
@@ -96,7 +97,7 @@ func selectLaunch(p *ir.Program, uses *ir.Uses, s *ir.Launch, head bool) (plan.K
 	if p.Width > 1 {
 		b.k.Width = p.Width
 		if head {
-			b.k.Width = min(p.Width, plan.MaxWanted)
+			b.k.Width = p.Wanted()
 		}
 		b.k.Name += fmt.Sprintf("_x%d", b.k.Width)
 		b.needRow()

@@ -151,7 +151,7 @@ func TestHeadShape(t *testing.T) {
 		if !ok || p.Rows != s.Model.VocabSize {
 			t.Fatalf("the last kernel is %s", k.Name)
 		}
-		if want := min(width, plan.MaxWanted); k.Width != want || p.Tokens != want {
+		if want := min(width, plan.DefaultBatch); k.Width != want || p.Tokens != want {
 			t.Errorf("%d rows: the head is of %d rows, %d at a time", width, k.Width, p.Tokens)
 		}
 	}

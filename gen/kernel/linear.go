@@ -13,7 +13,7 @@ import (
 // many threads as these need.
 func deltaThreads(p *ir.Program) int {
 	n := p.Spec.Hybrid.HeadDim
-	if p.Width > plan.MaxBatch {
+	if !p.Batch() {
 		return verify.DeltaLanes * p.Target().DeltaTurn(n)
 	}
 	return min(verify.DeltaLanes*n/2, target.MaxThreads)

@@ -86,7 +86,7 @@ func (b *builder) stateColumns(op *ir.Op) (slot, apart, shares int) {
 func (b *builder) stateSlot(v *ir.Value) (slot, apart, shares int) {
 	states := stateOf(b.p)
 	if b.p.Width > 1 {
-		shares = min(b.p.Width, plan.MaxBatch)
+		shares = b.p.Wanted()
 	}
 	return b.out(v), states.Floats(), shares
 }

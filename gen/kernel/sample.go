@@ -26,9 +26,9 @@ func pickThreads(b *plan.Bundle) int {
 // the next step without the host.
 func Pick(b *plan.Bundle) {
 	vocab := b.Model.VocabSize
-	scan := &plan.ScanPicks{Vocab: vocab, Block: scanBlock, Blocks: scanThreads / simdWidth}
-	pick := &plan.PickTokens{Vocab: vocab, Scanned: scan.Scanned(), Row: -1}
-	l := plan.PickLayoutOf(vocab, scan.Scanned())
+	scan := &plan.ScanPicks{Vocab: vocab, Block: scanBlock, Blocks: scanThreads / simdWidth, MaxBatch: b.MaxBatch}
+	pick := &plan.PickTokens{Vocab: vocab, Scanned: scan.Scanned(), Row: -1, MaxBatch: b.MaxBatch}
+	l := plan.PickLayoutOf(b.BatchRows(), vocab, scan.Scanned())
 	b.PickBytes = l.Bytes
 	s := newSampler("picks_scan", scanThreads,
 		"logits of all rows behind which a token is picked, without NaN and infinities, with bias and penalties, of the tokens that may be picked; the best of each threadgroup.")

@@ -197,7 +197,7 @@ func TestPrintRefuses(t *testing.T) {
 		{group(func(k *plan.Kernel, _ *plan.GroupExperts) { k.Width = 8192 }), "a kernel of 8192 rows; expected 0 for one, or 2 to 4096"},
 		{group(func(_ *plan.Kernel, p *plan.GroupExperts) { p.Grouping.K = 0 }), "a dimension of 0"},
 		{group(func(k *plan.Kernel, p *plan.GroupExperts) { k.Slots[p.Routing].Stride = 1 << 28 }), "24 vectors 268435456 apart; expected at most 4294967296 elements"},
-		{batch(func(k *plan.Kernel, _ *plan.RouteBatch) { k.Width = 24 }), "one threadgroup in a kernel of 24 rows"},
+		{batch(func(k *plan.Kernel, _ *plan.RouteBatch) { k.Width = plan.LargestBatch + 1 }), "one threadgroup in a kernel of 33 rows"},
 		{batch(func(_ *plan.Kernel, p *plan.RouteBatch) { p.Grouping.K = 5 }), "groups of 5 of 64 experts"},
 	}
 	for _, c := range cases {

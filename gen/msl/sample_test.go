@@ -17,10 +17,10 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// sampler is a bundle with nothing but a sampler.
-func sampler(t *testing.T, vocab int) *plan.Bundle {
+// sampler is a bundle with nothing but a sampler, after batches of plan.Bundle.MaxBatch rows.
+func sampler(t *testing.T, vocab, maxBatch int) *plan.Bundle {
 	t.Helper()
-	b := &plan.Bundle{Name: fmt.Sprintf("vocabulary of %d", vocab), Model: plan.Model{Dims: plan.Dims{VocabSize: vocab}}, Profiles: []plan.Profile{{}}}
+	b := &plan.Bundle{Name: fmt.Sprintf("vocabulary of %d", vocab), Model: plan.Model{Dims: plan.Dims{VocabSize: vocab}}, MaxBatch: maxBatch, Profiles: []plan.Profile{{}}}
 	kernel.Pick(b)
 	kernel.Variants(b)
 	var err error
@@ -34,14 +34,14 @@ func sampler(t *testing.T, vocab int) *plan.Bundle {
 // vocabularies of several sizes. In the largest a thread compares several blocks.
 func TestPicks(t *testing.T) {
 	list := []struct {
-		vocab, rounds int
-		checks        execute.Checks
-	}{{40, 24, execute.Checked}, {300, 24, execute.Checked}, {1025, 24, execute.Fast}, {9000, 24, execute.Fast}, {131300, 2, execute.Fast}}
+		vocab, maxBatch, rounds int
+		checks                  execute.Checks
+	}{{40, 0, 24, execute.Checked}, {300, plan.LargestBatch, 24, execute.Checked}, {1025, 0, 24, execute.Fast}, {9000, 0, 24, execute.Fast}, {131300, 0, 2, execute.Fast}}
 	if !deep.On {
 		list = list[1:3]
 	}
 	for _, tt := range list {
-		b := sampler(t, tt.vocab)
+		b := sampler(t, tt.vocab, tt.maxBatch)
 		if err := check.Picks(newLauncher(t, b.Metal(), tt.checks), b, tt.rounds); err != nil {
 			t.Error(err)
 		}
@@ -50,7 +50,7 @@ func TestPicks(t *testing.T) {
 
 // TestSamplingLayout compares the struct of the kernels with plan.Sampling.
 func TestSamplingLayout(t *testing.T) {
-	_, rest, ok := strings.Cut(sampler(t, 300).Source, "struct Sampling {")
+	_, rest, ok := strings.Cut(sampler(t, 300, 0).Source, "struct Sampling {")
 	if !ok {
 		t.Fatal("no struct Sampling")
 	}

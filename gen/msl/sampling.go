@@ -17,8 +17,5 @@ func pickFloats(blocks, threads int) int {
 // NoPick returns the row number that marks an unused pick.
 func (v *partView) NoPick() string { return fmt.Sprint(uint32(plan.PickNone)) }
 
-// PickTurns returns for how many steps picked tokens are kept, MaxPicks per step.
+// PickTurns returns for how many steps picked tokens are kept, those of all rows of a batch per step.
 func (v *partView) PickTurns() int { return plan.PickTurns }
-
-// MaxPicks returns the largest number of rows after which tokens are picked.
-func (v *partView) MaxPicks() int { return plan.MaxWanted }

@@ -2,7 +2,6 @@ package pass
 
 import (
 	"mla/gen/ir"
-	"mla/runtime/plan"
 )
 
 // chunkDelta splits each delta rule into two ops: DeltaChunk, which does not depend on the state, and
@@ -56,7 +55,7 @@ func fuseLinear(p *ir.Program) error {
 		switch {
 		case p.Chunks():
 			into, last, from = delta, from[len(from)-1], from[:len(from)-1]
-		case p.Width > plan.MaxBatch:
+		case !p.Batch():
 			into, last, from = from[len(from)-1], from[len(from)-2], from[:len(from)-2]
 		}
 		if from = append(from, last); ir.Composable(joined(into, from...)) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"mla/gen/ir"
-	"mla/runtime/plan"
 )
 
 // Pass rewrites a program.
@@ -26,17 +25,17 @@ type Rows uint8
 
 // The values of Rows: by the number of rows of a program, or by a choice of package target.
 const (
-	AnyRows Rows = iota
-	OneRow
-	ManyRows       // two rows and more
-	BatchRows      // two rows and more, up to plan.MaxBatch
-	FewRows        // up to plan.MaxBatch rows, one included
-	Absorbed       // attention to latent rows
-	Expanded       // attention to expanded heads, see target.Target.Expands
-	Chunked        // linear attention by chunks, see target.Target.DeltaChunks
-	CombinesApart  // each row combines its own splits of attention, see target.Target.CombinesApart
-	ExpertsApart   // each row runs its own experts, see target.Target.ExpertsApart
-	ExpertsBatched // an expert runs for all rows that have selected it
+	AnyRows        Rows = iota
+	OneRow              // one row
+	ManyRows            // two rows and more
+	BatchRows           // two rows and more, up to the rows of a batch
+	FewRows             // up to the rows of a batch, one row included
+	Absorbed            // attention to latent rows
+	Expanded            // attention to expanded heads, see target.Target.Expands
+	Chunked             // linear attention by chunks, see target.Target.DeltaChunks
+	CombinesApart       // each row combines its own splits of attention, see target.Target.CombinesApart
+	ExpertsApart        // each row runs its own experts, see target.Target.ExpertsApart
+	ExpertsBatched      // an expert runs for all rows that have selected it
 )
 
 // has reports whether p is one of these programs.
@@ -60,9 +59,9 @@ func (r Rows) has(p *ir.Program) bool {
 	case ManyRows:
 		return width > 1
 	case BatchRows:
-		return width > 1 && width <= plan.MaxBatch
+		return width > 1 && p.Batch()
 	case FewRows:
-		return width <= plan.MaxBatch
+		return p.Batch()
 	}
 	return true
 }

@@ -5,6 +5,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"mla/gen/target"
 	"mla/runtime/plan"
 )
 
@@ -32,6 +33,18 @@ func (s *Spec) WithSequences(widths ...int) *Spec {
 			v.tunings.classes[i].sequences = nil
 		}
 	})
+}
+
+// BatchRows is the most rows of a batch: the most that a sequence has, up to what the class of devices is good for.
+func (s *Spec) BatchRows() int {
+	most := target.For(s.Class).BatchRows(s.MoE != nil)
+	rows := plan.DefaultBatch
+	for _, width := range s.Widths() {
+		if width <= most {
+			rows = max(rows, width)
+		}
+	}
+	return rows
 }
 
 // sequencesField is the key sequences: a list of widths, rising from 1.

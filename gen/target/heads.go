@@ -54,14 +54,15 @@ var crossovers = table[[]crossover]{
 	}, Source{Measured, h200, "2026-11-22", "trial kernels on tensor cores, at any depth of the cache; the quotient that stands for other sizes is 171 for 155, 398 for 330"}},
 }
 
-// Expands reports whether a sequence of width rows attends to expanded heads.
+// Expands reports whether a sequence of width rows attends to expanded heads. No batch does, which has at most
+// batch rows.
 //
 // Expanding costs (nope + v) · lat products for each head and cache row, once for all rows of the sequence.
 // Then each query saves 2 lat + pe - (nope + pe + v) products with that head and cache row. Both grow alike
 // with the depth of the cache, so their quotient decides. crossovers has what was measured, which is near the
 // quotient; for other sizes the quotient itself counts.
-func (t Target) Expands(width int, m *hparams.Dims, a *AttendHeads) bool {
-	if width <= plan.MaxBatch || (m.KVLoraRank|m.QKRopeHeadDim|m.QKNopeHeadDim|m.VHeadDim)%HeadBlock != 0 || t.HeadsTile(m, a) == 0 {
+func (t Target) Expands(width, batch int, m *hparams.Dims, a *AttendHeads) bool {
+	if width <= batch || (m.KVLoraRank|m.QKRopeHeadDim|m.QKNopeHeadDim|m.VHeadDim)%HeadBlock != 0 || t.HeadsTile(m, a) == 0 {
 		return false
 	}
 	if a.From > 0 {

@@ -17,15 +17,15 @@ var hybridSimdgroups = table[map[int]int]{
 // models.
 func (t Target) HybridSimdgroups(heads int) int { return hybridSimdgroups.of(t.class).is[heads] }
 
-// deltaChunks is the number of rows from which the delta rule runs in chunks; 0: never.
+// deltaChunks is the number of rows of a prompt from which the delta rule runs in chunks; 0: never.
 var deltaChunks = table[int]{
-	{"", plan.MaxBatch + 1, Source{Measured, h200, "2026-11-28",
+	{"", 1, Source{Measured, h200, "2026-11-28",
 		"512 rows of Kimi-Linear take 219 us + 71 row by row, 134 us + 87 by chunks; 2,048 rows of Ling-3.0-tiny are 26 % faster. Narrower prompts were not measured: both forms take their time row by row"}},
 	{MetalClass, 0, Source{Estimated, "Apple GPUs", "2026-11-28",
 		"nothing was measured there. By chunks a prompt takes 6 operations for each number of a state in place of 7, but half as much memory again"}},
 }
 
-// DeltaChunks reports whether sequences of width rows run the delta rule in chunks. dim must be a size that
+// DeltaChunks reports whether prompts of width rows run the delta rule in chunks. dim must be a size that
 // threads can share evenly.
 func (t Target) DeltaChunks(width, dim int) bool {
 	from := deltaChunks.of(t.class).is
@@ -44,7 +44,7 @@ func (t Target) FoldThreads(heads, dim int) int {
 // DeltaShares returns how many threadgroups with the same columns share the sessions of a prompt: as many as
 // there are cores for. More would find nothing to do, and take up space on the cores.
 func (t Target) DeltaShares(heads, dim int) int {
-	return min(max(t.Cores()/(heads*(dim/t.DeltaColumns(heads, dim))), 1), plan.MaxBatch)
+	return min(max(t.Cores()/(heads*(dim/t.DeltaColumns(heads, dim))), 1), plan.DefaultBatch)
 }
 
 // deltaTurns is how many columns of a state a threadgroup updates at a time in prompts.

@@ -29,6 +29,9 @@ var products = table[product]{
 // largestTile is the number of inputs in a tile if only threadgroup memory limits it.
 const largestTile = verify.TileInputs
 
+// BatchTile is the largest number of inputs in a tile of a batch's experts. All simdgroups of a tile share rows.
+const BatchTile = verify.SharedInputs
+
 // Parts reports whether a tile of a product has only a part of a step of columns, and floats are multiplied
 // as floats.
 func (t Target) Parts() bool { return products.of(t.class).is.parts }

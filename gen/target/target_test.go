@@ -168,7 +168,7 @@ func TestExpands(t *testing.T) {
 		a.From = c.from
 		m.NumAttentionHeads, m.KVLoraRank, m.QKRopeHeadDim, m.QKNopeHeadDim, m.VHeadDim = 16, c.lat, c.pe, c.nope, c.v
 		got := 0
-		for width := plan.MaxWidth; width > 0 && device.Expands(width, m, &a); width-- {
+		for width := plan.MaxWidth; width > 0 && device.Expands(width, plan.DefaultBatch, m, &a); width-- {
 			got = width
 		}
 		if got != c.want {

@@ -5,19 +5,21 @@ package dsv2litemini
 import "mla/runtime/plan"
 
 var (
-	after  = plan.After
-	beside = plan.Beside
-	at     = plan.At
-	weight = plan.OfWeight
-	next   = plan.OfNext
-	cache  = plan.OfCache
-	args   = plan.OfArgs
-	row    = plan.Of(plan.SpaceRow)
-	rope   = plan.Of(plan.SpaceRope)
-	tables = plan.Of(plan.SpaceTables)
-	logits = plan.Of(plan.SpaceLogits)
-	wanted = plan.Of(plan.SpaceWanted)
-	heads  = plan.Of(plan.SpaceHeads)
+	after   = plan.After
+	beside  = plan.Beside
+	at      = plan.At
+	weight  = plan.OfWeight
+	next    = plan.OfNext
+	cache   = plan.OfCache
+	args    = plan.OfArgs
+	pick    = plan.OfPick
+	counter = plan.OfCounter
+	row     = plan.Of(plan.SpaceRow)
+	rope    = plan.Of(plan.SpaceRope)
+	tables  = plan.Of(plan.SpaceTables)
+	logits  = plan.Of(plan.SpaceLogits)
+	wanted  = plan.Of(plan.SpaceWanted)
+	heads   = plan.Of(plan.SpaceHeads)
 )
 
 // sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
@@ -75,8 +77,8 @@ var sequences = []plan.Sequence{
 		after(kOProjX16, 1, row, weight(7), at(86016, 16384), at(0, 16384), at(16384, 16384), weight(8), at(32768, 16384), at(49152, 1024)),
 		after(kRouterSharedGateSharedUpX16, 1, row, weight(12), at(32768, 16384), at(49152, 1024), at(0, 1024), weight(16), weight(17), at(50176, 20480)),
 		after(kGroupExpertsSharedDownX16, 1, row, at(0, 1024), at(1024, 2048), at(3072, 36), at(3328, 192), weight(18), at(50176, 20480), at(70656, 16384)),
-		after(kExpertsGateExpertsUpX16, 1, row, weight(13), at(3072, 36), at(3328, 192), at(32768, 16384), at(49152, 1024), weight(14), at(87040, 30720), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 1, row, weight(15), at(3072, 36), at(3328, 192), at(87040, 30720), at(117760, 49152), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 1, row, weight(13), at(3072, 36), at(3328, 192), at(32768, 16384), at(49152, 1024), weight(14), at(87040, 30720), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 1, row, weight(15), at(3072, 36), at(3328, 192), at(87040, 30720), at(117760, 49152), counter(0, 4), args(8)),
 		after(kAttnNormX16, 1, row, at(117760, 49152), at(1024, 2048), at(70656, 16384), at(16384, 16384), at(32768, 16384), next(1), at(49152, 16384), at(0, 1024)),
 		after(kQKvAX16, 2, row, weight(2), at(49152, 16384), at(0, 1024), rope, at(1024, 24576), weight(3), at(65536, 18432)),
 		after(kStoreKvKBX16, 2, row, at(65536, 18432), weight(4), rope, cache(2), tables, weight(5), at(1024, 24576), at(83968, 65536), args(8)),
@@ -86,8 +88,8 @@ var sequences = []plan.Sequence{
 		after(kOProjX16, 2, row, weight(7), at(0, 16384), at(32768, 16384), at(16384, 16384), weight(8), at(49152, 16384), at(65536, 1024)),
 		after(kRouterSharedGateSharedUpX16, 2, row, weight(12), at(49152, 16384), at(65536, 1024), at(0, 1024), weight(16), weight(17), at(66560, 20480)),
 		after(kGroupExpertsSharedDownX16, 2, row, at(0, 1024), at(1024, 2048), at(3072, 36), at(3328, 192), weight(18), at(66560, 20480), at(32768, 16384)),
-		after(kExpertsGateExpertsUpX16, 2, row, weight(13), at(3072, 36), at(3328, 192), at(49152, 16384), at(65536, 1024), weight(14), at(66560, 30720), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 2, row, weight(15), at(3072, 36), at(3328, 192), at(66560, 30720), at(97280, 49152), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 2, row, weight(13), at(3072, 36), at(3328, 192), at(49152, 16384), at(65536, 1024), weight(14), at(66560, 30720), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 2, row, weight(15), at(3072, 36), at(3328, 192), at(66560, 30720), at(97280, 49152), counter(0, 4), args(8)),
 		after(kAttnNormX16, 2, row, at(97280, 49152), at(1024, 2048), at(32768, 16384), at(16384, 16384), at(49152, 16384), next(1), at(65536, 16384), at(0, 1024)),
 		after(kQKvAX16, 3, row, weight(2), at(65536, 16384), at(0, 1024), rope, at(1024, 24576), weight(3), at(25600, 18432)),
 		after(kStoreKvKBX16, 3, row, at(25600, 18432), weight(4), rope, cache(3), tables, weight(5), at(1024, 24576), at(65536, 65536), args(8)),
@@ -97,8 +99,8 @@ var sequences = []plan.Sequence{
 		after(kOProjX16, 3, row, weight(7), at(0, 16384), at(49152, 16384), at(16384, 16384), weight(8), at(32768, 16384), at(65536, 1024)),
 		after(kRouterSharedGateSharedUpX16, 3, row, weight(12), at(32768, 16384), at(65536, 1024), at(0, 1024), weight(16), weight(17), at(66560, 20480)),
 		after(kGroupExpertsSharedDownX16, 3, row, at(0, 1024), at(1024, 2048), at(3072, 36), at(3328, 192), weight(18), at(66560, 20480), at(49152, 16384)),
-		after(kExpertsGateExpertsUpX16, 3, row, weight(13), at(3072, 36), at(3328, 192), at(32768, 16384), at(65536, 1024), weight(14), at(66560, 30720), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 3, row, weight(15), at(3072, 36), at(3328, 192), at(66560, 30720), at(97280, 49152), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 3, row, weight(13), at(3072, 36), at(3328, 192), at(32768, 16384), at(65536, 1024), weight(14), at(66560, 30720), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 3, row, weight(15), at(3072, 36), at(3328, 192), at(66560, 30720), at(97280, 49152), counter(0, 4), args(8)),
 		after(kFinalNormX16, 3, row, at(97280, 49152), at(1024, 2048), at(49152, 16384), at(16384, 16384), at(32768, 16384), weight(19), at(65536, 16384), at(0, 1024)),
 		after(kGatherX16, -1, wanted, at(65536, 16384), at(0, 1024)),
 		after(kLmHeadX16, -1, wanted, weight(20), at(65536, 16384), at(0, 1024), logits),
@@ -159,8 +161,8 @@ var sequencesF16 = []plan.Sequence{
 		after(kOProjX16, 1, row, weight(7), at(16384, 8192), at(0, 16384), at(24576, 16384), weight(8), at(40960, 8192), at(49152, 1024)),
 		after(kRouterSharedGateSharedUpX16, 1, row, weight(12), at(40960, 8192), at(49152, 1024), at(0, 1024), weight(16), weight(17), at(1024, 10240)),
 		after(kGroupExpertsSharedDownX16, 1, row, at(0, 1024), at(11264, 2048), at(13312, 36), at(13568, 192), weight(18), at(1024, 10240), at(50176, 16384)),
-		after(kExpertsGateExpertsUpX16, 1, row, weight(13), at(13312, 36), at(13568, 192), at(40960, 8192), at(49152, 1024), weight(14), at(66560, 15360), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 1, row, weight(15), at(13312, 36), at(13568, 192), at(66560, 15360), at(81920, 49152), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 1, row, weight(13), at(13312, 36), at(13568, 192), at(40960, 8192), at(49152, 1024), weight(14), at(66560, 15360), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 1, row, weight(15), at(13312, 36), at(13568, 192), at(66560, 15360), at(81920, 49152), counter(0, 4), args(8)),
 		after(kAttnNormX16, 1, row, at(81920, 49152), at(11264, 2048), at(50176, 16384), at(24576, 16384), at(131072, 16384), next(1), at(0, 8192), at(8192, 1024)),
 		after(kQKvAX16, 2, row, weight(2), at(0, 8192), at(8192, 1024), rope, at(9216, 12288), weight(3), at(21504, 9216)),
 		after(kStoreKvKBX16, 2, row, at(21504, 9216), weight(4), rope, cache(2), tables, weight(5), at(9216, 12288), at(30720, 32768), args(8)),
@@ -170,8 +172,8 @@ var sequencesF16 = []plan.Sequence{
 		after(kOProjX16, 2, row, weight(7), at(36864, 8192), at(131072, 16384), at(0, 16384), weight(8), at(16384, 8192), at(24576, 1024)),
 		after(kRouterSharedGateSharedUpX16, 2, row, weight(12), at(16384, 8192), at(24576, 1024), at(25600, 1024), weight(16), weight(17), at(26624, 10240)),
 		after(kGroupExpertsSharedDownX16, 2, row, at(25600, 1024), at(36864, 2048), at(38912, 36), at(39168, 192), weight(18), at(26624, 10240), at(39424, 16384)),
-		after(kExpertsGateExpertsUpX16, 2, row, weight(13), at(38912, 36), at(39168, 192), at(16384, 8192), at(24576, 1024), weight(14), at(55808, 15360), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 2, row, weight(15), at(38912, 36), at(39168, 192), at(55808, 15360), at(71168, 49152), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 2, row, weight(13), at(38912, 36), at(39168, 192), at(16384, 8192), at(24576, 1024), weight(14), at(55808, 15360), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 2, row, weight(15), at(38912, 36), at(39168, 192), at(55808, 15360), at(71168, 49152), counter(0, 4), args(8)),
 		after(kAttnNormX16, 2, row, at(71168, 49152), at(36864, 2048), at(39424, 16384), at(0, 16384), at(16384, 16384), next(1), at(55808, 8192), at(32768, 1024)),
 		after(kQKvAX16, 3, row, weight(2), at(55808, 8192), at(32768, 1024), rope, at(0, 12288), weight(3), at(33792, 9216)),
 		after(kStoreKvKBX16, 3, row, at(33792, 9216), weight(4), rope, cache(3), tables, weight(5), at(0, 12288), at(43008, 32768), args(8)),
@@ -181,8 +183,8 @@ var sequencesF16 = []plan.Sequence{
 		after(kOProjX16, 3, row, weight(7), at(0, 8192), at(16384, 16384), at(32768, 16384), weight(8), at(8192, 8192), at(49152, 1024)),
 		after(kRouterSharedGateSharedUpX16, 3, row, weight(12), at(8192, 8192), at(49152, 1024), at(0, 1024), weight(16), weight(17), at(16384, 10240)),
 		after(kGroupExpertsSharedDownX16, 3, row, at(0, 1024), at(1024, 2048), at(3072, 36), at(3328, 192), weight(18), at(16384, 10240), at(50176, 16384)),
-		after(kExpertsGateExpertsUpX16, 3, row, weight(13), at(3072, 36), at(3328, 192), at(8192, 8192), at(49152, 1024), weight(14), at(16384, 15360), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 3, row, weight(15), at(3072, 36), at(3328, 192), at(16384, 15360), at(66560, 49152), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 3, row, weight(13), at(3072, 36), at(3328, 192), at(8192, 8192), at(49152, 1024), weight(14), at(16384, 15360), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 3, row, weight(15), at(3072, 36), at(3328, 192), at(16384, 15360), at(66560, 49152), counter(0, 4), args(8)),
 		after(kFinalNormX16, 3, row, at(66560, 49152), at(1024, 2048), at(50176, 16384), at(32768, 16384), at(3072, 16384), weight(19), at(19456, 8192), at(0, 1024)),
 		after(kGatherX16, -1, wanted, at(19456, 8192), at(0, 1024)),
 		after(kLmHeadX16, -1, wanted, weight(20), at(19456, 8192), at(0, 1024), logits),
@@ -191,6 +193,6 @@ var sequencesF16 = []plan.Sequence{
 
 // picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
-	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 1024}, plan.Operand{Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 837888, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838144, Bytes: 256}),
-	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 788736, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 837888, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838144, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838400, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 871168, Bytes: 32768}, row),
+	after(kPicksScan, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 1024), pick(805120, 32768), pick(837888, 256), pick(838144, 256)),
+	after(kPicksPick, -1, pick(0, 1280), pick(788736, 16384), pick(805120, 32768), pick(837888, 256), pick(838144, 256), pick(838400, 32768), pick(871168, 32768), row),
 }

@@ -8,6 +8,14 @@ import (
 )
 
 const arena = plan.SpaceArena
+
+var (
+	vec        = plan.VecOf
+	rowSlot    = plan.RowSlot
+	argsSlot   = plan.ArgsSlot
+	tablesSlot = plan.TablesSlot
+)
+
 const (
 	kEmbed = iota
 	kQKvA
@@ -97,7 +105,7 @@ var (
 // Slots that several kernels share.
 var (
 	slotsAttnNormX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "experts_down", Space: arena, Stride: 768},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
 		{Name: "shared_down", Space: arena, Stride: 256},
@@ -116,7 +124,7 @@ var kernels = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true},
 			{Name: "w_next_norm"},
@@ -136,15 +144,15 @@ var kernels = []plan.Kernel{
 			{Name: "w_q_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: arena},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "w_kv_a_proj_with_mqa", Elem: plan.ElemTyped},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(5, 384), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(7, 288), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a", typesQKvA),
 	},
@@ -155,19 +163,19 @@ var kernels = []plan.Kernel{
 		Slots: []plan.Slot{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
 			{Name: "w_kv_a_layernorm"},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{6},
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Stride: 256}, KPe: plan.Vec{Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}}, W: 6, Batch: 4, Add: -1},
+			&plan.StoreKV{Lat: vec(0, 256), KPe: plan.Vec{Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 1, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 16, Up: -1, In: vec(7, 96), Out: vec(8, 256)}, W: 6, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b", typesStoreKvKB),
 	},
@@ -179,13 +187,13 @@ var kernels = []plan.Kernel{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			rowSlot,
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: vec(0, 256), QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -195,15 +203,15 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct},
 			{Name: "attend_ml", Space: arena},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 64), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -221,7 +229,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 256), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesOProj),
 	},
@@ -237,7 +245,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 608, Cols: 256, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 608}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 608, Cols: 256, RowsPerGroup: 16, Up: 3, In: vec(1, 256), Out: vec(4, 608), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQKvA),
 	},
@@ -255,7 +263,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 608, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 608}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 608, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 608), Out: vec(3, 256), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -273,8 +281,8 @@ var kernels = []plan.Kernel{
 			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 256, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 320}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, W: 4, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 8), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 256, RowsPerGroup: 16, Up: 5, In: vec(1, 256), Out: vec(6, 320), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -290,11 +298,11 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{1, 5},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 3}, Out: plan.Vec{Slot: 6, Stride: 160}, NormApply: &plan.NormApply{Squares: 4, Count: 64, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 1, K: 3, Routing: 2},
+			&plan.Experts{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 3}, Out: vec(6, 160), NormApply: &plan.NormApply{Squares: 4, Count: 64, Eps: 1e-06}, Gating: &plan.Gating{Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}}, W: 1, K: 3, Routing: 2},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQKvA),
 	},
@@ -313,11 +321,11 @@ var kernels = []plan.Kernel{
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: arena, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 160, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 3, Routing: 2, Shared: 3, SharedCols: 320, SharedIn: plan.Vec{Slot: 4, Stride: 320}, Add: 5},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 160, RowsPerGroup: 16, Up: -1, In: vec(1, 160), Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 3, Routing: 2, Shared: 3, SharedCols: 320, SharedIn: vec(4, 320), Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", [][]quant.Type{
 			{quant.Q5_0, quant.Q5_0},
@@ -335,7 +343,7 @@ var kernels = []plan.Kernel{
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 512), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -344,7 +352,7 @@ var kernels = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true, Stride: 256},
 			{Name: "w_next_norm"},
@@ -362,7 +370,7 @@ var kernels = []plan.Kernel{
 		Doc:     docQKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -373,8 +381,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(5, 384), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(7, 288), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_kv_a_x16", typesQKvA),
 	},
@@ -383,22 +391,22 @@ var kernels = []plan.Kernel{
 		Doc:     docStoreKvKB,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 288},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 384},
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1024},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{6},
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 256}, KPe: plan.Vec{Slot: 1, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}}, W: 6, Batch: 4, Add: -1},
+			&plan.StoreKV{Lat: vec(1, 256), KPe: plan.Vec{Slot: 1, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2560}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(7, 96), Out: vec(8, 256)}, W: 6, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("store_kv_k_b_x16", typesStoreKvKB),
 	},
@@ -407,17 +415,17 @@ var kernels = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 1024},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 384},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 64},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 256), QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.16224054109680577, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2560}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -426,14 +434,14 @@ var kernels = []plan.Kernel{
 		Doc:     "combine: merges the attention splits.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 			{Name: "attend_ml", Space: arena, Stride: 64},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1024},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 256}, Dim: 256},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 4}, Out: vec(3, 256), Dim: 256},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -442,16 +450,16 @@ var kernels = []plan.Kernel{
 		Doc:     "v_b: multiplies.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 1024},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(3, 64)}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -460,7 +468,7 @@ var kernels = []plan.Kernel{
 		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "x", Space: arena, Stride: 256},
@@ -471,7 +479,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 256), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesOProj),
 	},
@@ -480,7 +488,7 @@ var kernels = []plan.Kernel{
 		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -489,7 +497,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 608, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 608}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 608, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: vec(2, 256), Out: vec(5, 608), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQKvA),
 	},
@@ -498,7 +506,7 @@ var kernels = []plan.Kernel{
 		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 608},
 			{Name: "x", Space: arena, Stride: 256},
@@ -509,7 +517,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 608, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 608}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 608, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 608), Out: vec(4, 256), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -518,7 +526,7 @@ var kernels = []plan.Kernel{
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -529,8 +537,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 320}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 8), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: vec(2, 256), Out: vec(7, 320), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -539,7 +547,7 @@ var kernels = []plan.Kernel{
 		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Beside it, shared_down: multiplies. Fused to save four dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "router", Space: arena, Stride: 16},
 			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32, Write: true},
@@ -551,7 +559,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: -1, Experts: 8, K: 3, Scale: 1.0, Groups: 1, KGroups: 1}, Routing: 2, Grouping: plan.Grouping{Starts: 3, Members: 4, Experts: 8, K: 3}},
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 320, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 6, Stride: 320}, Out: plan.Vec{Slot: 7, Stride: 256}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 320, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(6, 320), Out: vec(7, 256)}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesGroupExpertsSharedDownX16),
 	},
@@ -560,7 +568,7 @@ var kernels = []plan.Kernel{
 		Doc:     "experts_gate_experts_up: finishes the norm of its input, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -569,12 +577,12 @@ var kernels = []plan.Kernel{
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 480},
 			{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 160}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-06}}, W: 1, K: 3, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Shares: 1, Persistent: 110, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 160), NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-06}}, W: 1, K: 3, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Shares: 1, Persistent: 110, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQKvA),
 	},
@@ -583,19 +591,19 @@ var kernels = []plan.Kernel{
 		Doc:     "experts_down: multiplies by the selected experts.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 480},
 			{Name: "experts_down", Space: arena, Write: true, Stride: 768},
 			{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 160, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 4, Stride: 160}, Out: plan.Vec{Slot: 5, Stride: 256}}, W: 1, K: 3, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Shares: 1, Persistent: 88, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 160, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: vec(4, 160), Out: vec(5, 256)}, W: 1, K: 3, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 3}, Shares: 1, Persistent: 88, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesGroupExpertsSharedDownX16),
 	},
@@ -606,7 +614,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 3, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 256), Out: plan.Vec{Slot: 5}, K: 3, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
@@ -617,7 +625,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 3, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 256), Out: plan.Vec{Slot: 5}, K: 3, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
@@ -650,7 +658,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 512), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},

@@ -5,19 +5,21 @@ package glm47mini
 import "mla/runtime/plan"
 
 var (
-	after  = plan.After
-	beside = plan.Beside
-	at     = plan.At
-	weight = plan.OfWeight
-	next   = plan.OfNext
-	cache  = plan.OfCache
-	args   = plan.OfArgs
-	row    = plan.Of(plan.SpaceRow)
-	rope   = plan.Of(plan.SpaceRope)
-	tables = plan.Of(plan.SpaceTables)
-	logits = plan.Of(plan.SpaceLogits)
-	wanted = plan.Of(plan.SpaceWanted)
-	heads  = plan.Of(plan.SpaceHeads)
+	after   = plan.After
+	beside  = plan.Beside
+	at      = plan.At
+	weight  = plan.OfWeight
+	next    = plan.OfNext
+	cache   = plan.OfCache
+	args    = plan.OfArgs
+	pick    = plan.OfPick
+	counter = plan.OfCounter
+	row     = plan.Of(plan.SpaceRow)
+	rope    = plan.Of(plan.SpaceRope)
+	tables  = plan.Of(plan.SpaceTables)
+	logits  = plan.Of(plan.SpaceLogits)
+	wanted  = plan.Of(plan.SpaceWanted)
+	heads   = plan.Of(plan.SpaceHeads)
 )
 
 // sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
@@ -81,8 +83,8 @@ var sequences = []plan.Sequence{
 		after(kOProjX16, 1, row, weight(9), at(103424, 40960), at(0, 16384), at(16384, 16384), weight(10), at(32768, 16384), at(49152, 1024)),
 		after(kRouterSharedGateSharedUpX16, 1, row, weight(14), at(32768, 16384), at(49152, 1024), at(0, 1024), weight(19), weight(20), at(50176, 16384)),
 		after(kGroupExpertsSharedDownX16, 1, row, at(0, 1024), weight(15), at(1024, 2048), at(3072, 36), at(3328, 256), weight(21), at(50176, 16384), at(66560, 16384)),
-		after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(3072, 36), at(3328, 256), at(32768, 16384), at(49152, 1024), weight(17), at(82944, 65536), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 1, row, weight(18), at(3072, 36), at(3328, 256), at(82944, 65536), at(148480, 65536), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(3072, 36), at(3328, 256), at(32768, 16384), at(49152, 1024), weight(17), at(82944, 65536), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 1, row, weight(18), at(3072, 36), at(3328, 256), at(82944, 65536), at(148480, 65536), counter(0, 4), args(8)),
 		after(kAttnNormX16, 1, row, at(148480, 65536), at(1024, 2048), at(66560, 16384), at(16384, 16384), at(32768, 16384), next(1), at(49152, 16384), at(0, 1024)),
 		after(kQAKvAX16, 2, row, weight(2), at(49152, 16384), at(0, 1024), weight(3), at(1024, 16384), at(17408, 1024), weight(5), at(65536, 18432)),
 		after(kQBStoreKvX16, 2, row, weight(4), at(1024, 16384), at(17408, 1024), rope, at(83968, 40960), at(65536, 18432), weight(6), cache(2), tables),
@@ -93,8 +95,8 @@ var sequences = []plan.Sequence{
 		after(kOProjX16, 2, row, weight(9), at(131072, 40960), at(32768, 16384), at(0, 16384), weight(10), at(16384, 16384), at(49152, 1024)),
 		after(kRouterSharedGateSharedUpX16, 2, row, weight(14), at(16384, 16384), at(49152, 1024), at(32768, 1024), weight(19), weight(20), at(50176, 16384)),
 		after(kGroupExpertsSharedDownX16, 2, row, at(32768, 1024), weight(15), at(33792, 2048), at(35840, 36), at(36096, 256), weight(21), at(50176, 16384), at(66560, 16384)),
-		after(kExpertsGateExpertsUpX16, 2, row, weight(16), at(35840, 36), at(36096, 256), at(16384, 16384), at(49152, 1024), weight(17), at(82944, 65536), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 2, row, weight(18), at(35840, 36), at(36096, 256), at(82944, 65536), at(148480, 65536), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 2, row, weight(16), at(35840, 36), at(36096, 256), at(16384, 16384), at(49152, 1024), weight(17), at(82944, 65536), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 2, row, weight(18), at(35840, 36), at(36096, 256), at(82944, 65536), at(148480, 65536), counter(0, 4), args(8)),
 		after(kAttnNormX16, 2, row, at(148480, 65536), at(33792, 2048), at(66560, 16384), at(0, 16384), at(16384, 16384), next(1), at(35840, 16384), at(32768, 1024)),
 		after(kQAKvAX16, 3, row, weight(2), at(35840, 16384), at(32768, 1024), weight(3), at(0, 16384), at(33792, 1024), weight(5), at(52224, 18432)),
 		after(kQBStoreKvX16, 3, row, weight(4), at(0, 16384), at(33792, 1024), rope, at(70656, 40960), at(52224, 18432), weight(6), cache(3), tables),
@@ -105,8 +107,8 @@ var sequences = []plan.Sequence{
 		after(kOProjX16, 3, row, weight(9), at(114688, 40960), at(16384, 16384), at(0, 16384), weight(10), at(32768, 16384), at(49152, 1024)),
 		after(kRouterSharedGateSharedUpX16, 3, row, weight(14), at(32768, 16384), at(49152, 1024), at(16384, 1024), weight(19), weight(20), at(50176, 16384)),
 		after(kGroupExpertsSharedDownX16, 3, row, at(16384, 1024), weight(15), at(17408, 2048), at(19456, 36), at(19712, 256), weight(21), at(50176, 16384), at(66560, 16384)),
-		after(kExpertsGateExpertsUpX16, 3, row, weight(16), at(19456, 36), at(19712, 256), at(32768, 16384), at(49152, 1024), weight(17), at(82944, 65536), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 3, row, weight(18), at(19456, 36), at(19712, 256), at(82944, 65536), at(148480, 65536), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 3, row, weight(16), at(19456, 36), at(19712, 256), at(32768, 16384), at(49152, 1024), weight(17), at(82944, 65536), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 3, row, weight(18), at(19456, 36), at(19712, 256), at(82944, 65536), at(148480, 65536), counter(0, 4), args(8)),
 		after(kFinalNormX16, 3, row, at(148480, 65536), at(17408, 2048), at(66560, 16384), at(0, 16384), at(19456, 16384), weight(22), at(35840, 16384), at(16384, 1024)),
 		after(kGatherX16, -1, wanted, at(35840, 16384), at(16384, 1024)),
 		after(kLmHeadX16, -1, wanted, weight(23), at(35840, 16384), at(16384, 1024), logits),
@@ -173,8 +175,8 @@ var sequencesF16 = []plan.Sequence{
 		after(kOProjX16, 1, row, weight(9), at(62464, 20480), at(0, 16384), at(16384, 16384), weight(10), at(32768, 8192), at(40960, 1024)),
 		after(kRouterSharedGateSharedUpX16, 1, row, weight(14), at(32768, 8192), at(40960, 1024), at(0, 1024), weight(19), weight(20), at(1024, 8192)),
 		after(kGroupExpertsSharedDownX16, 1, row, at(0, 1024), weight(15), at(9216, 2048), at(11264, 36), at(11520, 256), weight(21), at(1024, 8192), at(41984, 16384)),
-		after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(11264, 36), at(11520, 256), at(32768, 8192), at(40960, 1024), weight(17), at(58368, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 1, row, weight(18), at(11264, 36), at(11520, 256), at(58368, 32768), at(91136, 65536), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(11264, 36), at(11520, 256), at(32768, 8192), at(40960, 1024), weight(17), at(58368, 32768), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 1, row, weight(18), at(11264, 36), at(11520, 256), at(58368, 32768), at(91136, 65536), counter(0, 4), args(8)),
 		after(kAttnNormX16, 1, row, at(91136, 65536), at(9216, 2048), at(41984, 16384), at(16384, 16384), at(58368, 16384), next(1), at(0, 8192), at(8192, 1024)),
 		after(kQAKvAX16, 2, row, weight(2), at(0, 8192), at(8192, 1024), weight(3), at(9216, 8192), at(17408, 1024), weight(5), at(18432, 9216)),
 		after(kQBStoreKvX16, 2, row, weight(4), at(9216, 8192), at(17408, 1024), rope, at(27648, 20480), at(18432, 9216), weight(6), cache(2), tables),
@@ -185,8 +187,8 @@ var sequencesF16 = []plan.Sequence{
 		after(kOProjX16, 2, row, weight(9), at(74752, 20480), at(58368, 16384), at(0, 16384), weight(10), at(16384, 8192), at(24576, 1024)),
 		after(kRouterSharedGateSharedUpX16, 2, row, weight(14), at(16384, 8192), at(24576, 1024), at(25600, 1024), weight(19), weight(20), at(26624, 8192)),
 		after(kGroupExpertsSharedDownX16, 2, row, at(25600, 1024), weight(15), at(34816, 2048), at(36864, 36), at(37120, 256), weight(21), at(26624, 8192), at(37376, 16384)),
-		after(kExpertsGateExpertsUpX16, 2, row, weight(16), at(36864, 36), at(37120, 256), at(16384, 8192), at(24576, 1024), weight(17), at(53760, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 2, row, weight(18), at(36864, 36), at(37120, 256), at(53760, 32768), at(86528, 65536), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 2, row, weight(16), at(36864, 36), at(37120, 256), at(16384, 8192), at(24576, 1024), weight(17), at(53760, 32768), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 2, row, weight(18), at(36864, 36), at(37120, 256), at(53760, 32768), at(86528, 65536), counter(0, 4), args(8)),
 		after(kAttnNormX16, 2, row, at(86528, 65536), at(34816, 2048), at(37376, 16384), at(0, 16384), at(16384, 16384), next(1), at(53760, 8192), at(32768, 1024)),
 		after(kQAKvAX16, 3, row, weight(2), at(53760, 8192), at(32768, 1024), weight(3), at(0, 8192), at(8192, 1024), weight(5), at(33792, 9216)),
 		after(kQBStoreKvX16, 3, row, weight(4), at(0, 8192), at(8192, 1024), rope, at(43008, 20480), at(33792, 9216), weight(6), cache(3), tables),
@@ -197,8 +199,8 @@ var sequencesF16 = []plan.Sequence{
 		after(kOProjX16, 3, row, weight(9), at(73728, 20480), at(16384, 16384), at(0, 16384), weight(10), at(32768, 8192), at(40960, 1024)),
 		after(kRouterSharedGateSharedUpX16, 3, row, weight(14), at(32768, 8192), at(40960, 1024), at(16384, 1024), weight(19), weight(20), at(17408, 8192)),
 		after(kGroupExpertsSharedDownX16, 3, row, at(16384, 1024), weight(15), at(25600, 2048), at(27648, 36), at(27904, 256), weight(21), at(17408, 8192), at(41984, 16384)),
-		after(kExpertsGateExpertsUpX16, 3, row, weight(16), at(27648, 36), at(27904, 256), at(32768, 8192), at(40960, 1024), weight(17), at(58368, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 3, row, weight(18), at(27648, 36), at(27904, 256), at(58368, 32768), at(91136, 65536), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 3, row, weight(16), at(27648, 36), at(27904, 256), at(32768, 8192), at(40960, 1024), weight(17), at(58368, 32768), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 3, row, weight(18), at(27648, 36), at(27904, 256), at(58368, 32768), at(91136, 65536), counter(0, 4), args(8)),
 		after(kFinalNormX16, 3, row, at(91136, 65536), at(25600, 2048), at(41984, 16384), at(0, 16384), at(58368, 16384), weight(22), at(16384, 8192), at(24576, 1024)),
 		after(kGatherX16, -1, wanted, at(16384, 8192), at(24576, 1024)),
 		after(kLmHeadX16, -1, wanted, weight(23), at(16384, 8192), at(24576, 1024), logits),
@@ -207,6 +209,6 @@ var sequencesF16 = []plan.Sequence{
 
 // picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
-	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 1024}, plan.Operand{Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 837888, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838144, Bytes: 256}),
-	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 788736, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 837888, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838144, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838400, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 871168, Bytes: 32768}, row),
+	after(kPicksScan, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 1024), pick(805120, 32768), pick(837888, 256), pick(838144, 256)),
+	after(kPicksPick, -1, pick(0, 1280), pick(788736, 16384), pick(805120, 32768), pick(837888, 256), pick(838144, 256), pick(838400, 32768), pick(871168, 32768), row),
 }

@@ -8,6 +8,14 @@ import (
 )
 
 const arena = plan.SpaceArena
+
+var (
+	vec        = plan.VecOf
+	rowSlot    = plan.RowSlot
+	argsSlot   = plan.ArgsSlot
+	tablesSlot = plan.TablesSlot
+)
+
 const (
 	kEmbed = iota
 	kQAKvA
@@ -100,7 +108,7 @@ var (
 // Slots that several kernels share.
 var (
 	slotsAttnNormX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "experts_down", Space: arena, Stride: 1024},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
 		{Name: "shared_down", Space: arena, Stride: 256},
@@ -119,7 +127,7 @@ var kernels = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true},
 			{Name: "w_next_norm"},
@@ -146,8 +154,8 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(7, 288), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -159,17 +167,17 @@ var kernels = []plan.Kernel{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: arena},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 640, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 640}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
+			&plan.MatVec{Product: plan.Product{Rows: 640, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(5, 640), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 256), KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
@@ -181,11 +189,11 @@ var kernels = []plan.Kernel{
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 2, Stride: 256}}, Batch: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 16, Up: -1, In: vec(1, 128), Out: vec(2, 256)}, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -197,13 +205,13 @@ var kernels = []plan.Kernel{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			rowSlot,
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 96, Stride: 128}, Heads: 5, LatDim: 256, PeDim: 32, Scale: 0.08838834764831843, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: vec(0, 256), QPe: plan.Vec{Slot: 1, Offset: 96, Stride: 128}, Heads: 5, LatDim: 256, PeDim: 32, Scale: 0.08838834764831843, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -213,15 +221,15 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct},
 			{Name: "attend_ml", Space: arena},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 5}}, Batch: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 128), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 5}}, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -239,7 +247,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 640, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 640}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 640, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 640), Out: vec(3, 256), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesOProj),
 	},
@@ -255,7 +263,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 768}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 16, Up: 3, In: vec(1, 256), Out: vec(4, 768), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -273,7 +281,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 768), Out: vec(3, 256), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesEmbed),
 	},
@@ -291,8 +299,8 @@ var kernels = []plan.Kernel{
 			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 256}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 8), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: 5, In: vec(1, 256), Out: vec(6, 256), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -309,11 +317,11 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 256}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 4, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 256), NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 4, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -332,11 +340,11 @@ var kernels = []plan.Kernel{
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: arena, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 4, Routing: 2, Shared: 3, SharedCols: 256, SharedIn: plan.Vec{Slot: 4, Stride: 256}, Add: 5},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 4, Routing: 2, Shared: 3, SharedCols: 256, SharedIn: vec(4, 256), Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", [][]quant.Type{
 			{quant.Q4_K, quant.Q4_K},
@@ -354,7 +362,7 @@ var kernels = []plan.Kernel{
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 512), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesLmHead),
 	},
@@ -363,7 +371,7 @@ var kernels = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true, Stride: 256},
 			{Name: "w_next_norm"},
@@ -381,7 +389,7 @@ var kernels = []plan.Kernel{
 		Doc:     docQAKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -393,8 +401,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(8, 288), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -403,7 +411,7 @@ var kernels = []plan.Kernel{
 		Doc:     docQBStoreKv,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -412,12 +420,12 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 288},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 640, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 640}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
+			&plan.MatVec{Product: plan.Product{Rows: 640, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(5, 640), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 128, Dim: 32}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 256), KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
@@ -426,16 +434,16 @@ var kernels = []plan.Kernel{
 		Doc:     docKB,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 640},
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1280},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 256}}, W: 1, Batch: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 128), Out: vec(3, 256)}, W: 1, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -444,17 +452,17 @@ var kernels = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 1280},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 640},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 10240},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 80},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 96, Stride: 128}, Heads: 5, LatDim: 256, PeDim: 32, Scale: 0.08838834764831843, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 256), QPe: plan.Vec{Slot: 2, Offset: 96, Stride: 128}, Heads: 5, LatDim: 256, PeDim: 32, Scale: 0.08838834764831843, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -463,14 +471,14 @@ var kernels = []plan.Kernel{
 		Doc:     "combine: merges the attention splits.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 10240},
 			{Name: "attend_ml", Space: arena, Stride: 80},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1280},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 5}, Out: plan.Vec{Slot: 3, Stride: 256}, Dim: 256},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 5}, Out: vec(3, 256), Dim: 256},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -479,16 +487,16 @@ var kernels = []plan.Kernel{
 		Doc:     "v_b: multiplies.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 1280},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 640},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(3, 128)}, W: 1, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -497,7 +505,7 @@ var kernels = []plan.Kernel{
 		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 640},
 			{Name: "x", Space: arena, Stride: 256},
@@ -508,7 +516,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 640, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 640}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 640, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 640), Out: vec(4, 256), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesOProj),
 	},
@@ -517,7 +525,7 @@ var kernels = []plan.Kernel{
 		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -526,7 +534,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: vec(2, 256), Out: vec(5, 768), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -535,7 +543,7 @@ var kernels = []plan.Kernel{
 		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 768},
 			{Name: "x", Space: arena, Stride: 256},
@@ -546,7 +554,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 768), Out: vec(4, 256), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesEmbed),
 	},
@@ -555,7 +563,7 @@ var kernels = []plan.Kernel{
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -566,8 +574,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 256}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 8), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: vec(2, 256), Out: vec(7, 256), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -576,7 +584,7 @@ var kernels = []plan.Kernel{
 		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Beside it, shared_down: multiplies. Fused to save four dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "router", Space: arena, Stride: 16},
 			{Name: "w_e_score_correction_bias"},
 			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
@@ -589,7 +597,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 8, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 8, K: 4}},
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 256}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(7, 256), Out: vec(8, 256)}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesGroupExpertsSharedDownX16),
 	},
@@ -598,7 +606,7 @@ var kernels = []plan.Kernel{
 		Doc:     "experts_gate_experts_up: finishes the norm of its input, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -607,12 +615,12 @@ var kernels = []plan.Kernel{
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1024},
 			{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 256}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 4}, Shares: 1, Persistent: 192, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 256), NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 4}, Shares: 1, Persistent: 192, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -621,19 +629,19 @@ var kernels = []plan.Kernel{
 		Doc:     "experts_down: multiplies by the selected experts.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 1024},
 			{Name: "experts_down", Space: arena, Write: true, Stride: 1024},
 			{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 4, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 256}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 4}, Shares: 1, Persistent: 96, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: vec(4, 256), Out: vec(5, 256)}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 4}, Shares: 1, Persistent: 96, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesGroupExpertsSharedDownX16),
 	},
@@ -644,7 +652,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 256), Out: plan.Vec{Slot: 5}, K: 4, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
@@ -655,7 +663,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 256), Out: plan.Vec{Slot: 5}, K: 4, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
@@ -688,7 +696,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 512), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesLmHead),
 	},

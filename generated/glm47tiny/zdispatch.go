@@ -5,19 +5,21 @@ package glm47tiny
 import "mla/runtime/plan"
 
 var (
-	after  = plan.After
-	beside = plan.Beside
-	at     = plan.At
-	weight = plan.OfWeight
-	next   = plan.OfNext
-	cache  = plan.OfCache
-	args   = plan.OfArgs
-	row    = plan.Of(plan.SpaceRow)
-	rope   = plan.Of(plan.SpaceRope)
-	tables = plan.Of(plan.SpaceTables)
-	logits = plan.Of(plan.SpaceLogits)
-	wanted = plan.Of(plan.SpaceWanted)
-	heads  = plan.Of(plan.SpaceHeads)
+	after   = plan.After
+	beside  = plan.Beside
+	at      = plan.At
+	weight  = plan.OfWeight
+	next    = plan.OfNext
+	cache   = plan.OfCache
+	args    = plan.OfArgs
+	pick    = plan.OfPick
+	counter = plan.OfCounter
+	row     = plan.Of(plan.SpaceRow)
+	rope    = plan.Of(plan.SpaceRope)
+	tables  = plan.Of(plan.SpaceTables)
+	logits  = plan.Of(plan.SpaceLogits)
+	wanted  = plan.Of(plan.SpaceWanted)
+	heads   = plan.Of(plan.SpaceHeads)
 )
 
 // sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
@@ -84,8 +86,8 @@ var sequences = []plan.Sequence{
 			after(kOProjX16, 1, row, weight(9), at(31744, 20480), at(0, 6144), at(6144, 6144), weight(10), at(12288, 6144), at(18432, 1024)),
 			after(kRouterSharedGateSharedUpX16, 1, row, weight(14), at(12288, 6144), at(18432, 1024), at(0, 1024), weight(19), weight(20), at(1024, 4096)),
 			after(kGroupExpertsSharedDownX16, 1, row, at(0, 1024), weight(15), at(19456, 2048), at(5120, 68), at(5376, 256), weight(21), at(1024, 4096), at(21504, 6144)),
-			after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(5120, 68), at(5376, 256), at(12288, 6144), at(18432, 1024), weight(17), at(27648, 16384), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 1, row, weight(18), at(5120, 68), at(5376, 256), at(27648, 16384), at(44032, 24576), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(5120, 68), at(5376, 256), at(12288, 6144), at(18432, 1024), weight(17), at(27648, 16384), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 1, row, weight(18), at(5120, 68), at(5376, 256), at(27648, 16384), at(44032, 24576), counter(0, 4), args(8)),
 			after(kAttnNormX16, 1, row, at(44032, 24576), at(19456, 2048), at(21504, 6144), at(6144, 6144), at(0, 6144), next(1), at(12288, 6144), at(18432, 1024)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -98,6 +100,6 @@ var sequences = []plan.Sequence{
 
 // picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
-	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 768}, plan.Operand{Space: plan.SpacePick, Offset: 804864, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 829440, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829696, Bytes: 256}),
-	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 788480, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 804864, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 829440, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829696, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829952, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 854528, Bytes: 24576}, row),
+	after(kPicksScan, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 768), pick(804864, 24576), pick(829440, 256), pick(829696, 256)),
+	after(kPicksPick, -1, pick(0, 1280), pick(788480, 16384), pick(804864, 24576), pick(829440, 256), pick(829696, 256), pick(829952, 24576), pick(854528, 24576), row),
 }

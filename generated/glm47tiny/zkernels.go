@@ -8,6 +8,14 @@ import (
 )
 
 const arena = plan.SpaceArena
+
+var (
+	vec        = plan.VecOf
+	rowSlot    = plan.RowSlot
+	argsSlot   = plan.ArgsSlot
+	tablesSlot = plan.TablesSlot
+)
+
 const (
 	kEmbed = iota
 	kQAKvA
@@ -88,7 +96,7 @@ var (
 // Slots that several kernels share.
 var (
 	slotsAttnNormX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "experts_down", Space: arena, Stride: 384},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
 		{Name: "shared_down", Space: arena, Stride: 96},
@@ -107,7 +115,7 @@ var kernels = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true},
 			{Name: "w_next_norm"},
@@ -134,8 +142,8 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 80}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: -1, In: vec(1, 96), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 16, Up: -1, In: vec(1, 96), Out: vec(7, 80), NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -147,17 +155,17 @@ var kernels = []plan.Kernel{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: arena},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 320}, NormApply: &plan.NormApply{Squares: 2, Count: 16, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
+			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 64, RowsPerGroup: 16, Up: -1, In: vec(1, 64), Out: vec(5, 320), NormApply: &plan.NormApply{Squares: 2, Count: 16, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 64), KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
@@ -169,11 +177,11 @@ var kernels = []plan.Kernel{
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 48, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 64}}, Batch: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 48, RowsPerGroup: 16, Up: -1, In: vec(1, 64), Out: vec(2, 64)}, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -185,13 +193,13 @@ var kernels = []plan.Kernel{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			rowSlot,
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 64}, QPe: plan.Vec{Slot: 1, Offset: 48, Stride: 64}, Heads: 5, LatDim: 64, PeDim: 16, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: vec(0, 64), QPe: plan.Vec{Slot: 1, Offset: 48, Stride: 64}, Heads: 5, LatDim: 64, PeDim: 16, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -201,15 +209,15 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct},
 			{Name: "attend_ml", Space: arena},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 5}}, Batch: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 64), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 5}}, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -227,7 +235,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 320, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 320}, Out: plan.Vec{Slot: 3, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 320, RowsPerGroup: 16, Up: -1, In: vec(1, 320), Out: vec(3, 96), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -243,7 +251,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 16, Up: 3, In: vec(1, 96), Out: vec(4, 160), NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -261,7 +269,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 3, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 16, Up: -1, In: vec(1, 160), Out: vec(3, 96), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesEmbed),
 	},
@@ -279,8 +287,8 @@ var kernels = []plan.Kernel{
 			{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 16, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 16}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 6, Stride: 64}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 16, Cols: 96, RowsPerGroup: 16, Up: -1, In: vec(1, 96), Out: vec(3, 16), NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: 5, In: vec(1, 96), Out: vec(6, 64), NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -297,11 +305,11 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena},
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, NormApply: &plan.NormApply{Squares: 5, Count: 24, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 4, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 64), NormApply: &plan.NormApply{Squares: 5, Count: 24, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 4, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -320,11 +328,11 @@ var kernels = []plan.Kernel{
 			{Name: "w_next_norm"},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "ready_squares", Space: arena, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 96, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 4, Routing: 2, Shared: 3, SharedCols: 64, SharedIn: plan.Vec{Slot: 4, Stride: 64}, Add: 5},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 96, Cols: 64, RowsPerGroup: 16, Up: -1, In: vec(1, 64), Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 4, Routing: 2, Shared: 3, SharedCols: 64, SharedIn: vec(4, 64), Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
@@ -339,7 +347,7 @@ var kernels = []plan.Kernel{
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 16, Up: -1, In: vec(1, 96), Out: vec(3, 384), NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -348,7 +356,7 @@ var kernels = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true, Stride: 96},
 			{Name: "w_next_norm"},
@@ -366,7 +374,7 @@ var kernels = []plan.Kernel{
 		Doc:     docQAKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 96},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -378,8 +386,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 96), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 96), Out: vec(8, 80), NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -388,7 +396,7 @@ var kernels = []plan.Kernel{
 		Doc:     docQBStoreKv,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 64},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -397,12 +405,12 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 80},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 320}, NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
+			&plan.MatVec{Product: plan.Product{Rows: 320, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 64), Out: vec(5, 320), NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 16}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 64), KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 3168}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
@@ -411,16 +419,16 @@ var kernels = []plan.Kernel{
 		Doc:     docKB,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 320},
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 320},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 48, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 48, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 64), Out: vec(3, 64)}, W: 1, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -429,17 +437,17 @@ var kernels = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 320},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 320},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2560},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 80},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 48, Stride: 64}, Heads: 5, LatDim: 64, PeDim: 16, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 64), QPe: plan.Vec{Slot: 2, Offset: 48, Stride: 64}, Heads: 5, LatDim: 64, PeDim: 16, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 3168}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -448,14 +456,14 @@ var kernels = []plan.Kernel{
 		Doc:     "combine: merges the attention splits.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 2560},
 			{Name: "attend_ml", Space: arena, Stride: 80},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 320},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 5}, Out: plan.Vec{Slot: 3, Stride: 64}, Dim: 64},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 5}, Out: vec(3, 64), Dim: 64},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -464,16 +472,16 @@ var kernels = []plan.Kernel{
 		Doc:     "v_b: multiplies.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 320},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 320},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 5, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 64), Out: vec(3, 64)}, W: 1, Batch: 5, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -482,7 +490,7 @@ var kernels = []plan.Kernel{
 		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 320},
 			{Name: "x", Space: arena, Stride: 96},
@@ -493,7 +501,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 320, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 320}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 320, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 320), Out: vec(4, 96), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -502,7 +510,7 @@ var kernels = []plan.Kernel{
 		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 96},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -511,7 +519,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: 4, In: vec(2, 96), Out: vec(5, 160), NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -520,7 +528,7 @@ var kernels = []plan.Kernel{
 		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 160},
 			{Name: "x", Space: arena, Stride: 96},
@@ -531,7 +539,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 160), Out: vec(4, 96), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesEmbed),
 	},
@@ -540,7 +548,7 @@ var kernels = []plan.Kernel{
 		Doc:     docRouterSharedGateSharedUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 96},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -551,8 +559,8 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 16, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 16}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 64}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 16, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 96), Out: vec(4, 16), NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: 6, In: vec(2, 96), Out: vec(7, 64), NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -561,7 +569,7 @@ var kernels = []plan.Kernel{
 		Doc:     "group_experts: scores the experts, selects them again in every threadgroup, hands their weights on, lists by expert what all rows have selected. Beside it, shared_down: multiplies. Fused to save four dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "router", Space: arena, Stride: 16},
 			{Name: "w_e_score_correction_bias"},
 			{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
@@ -574,7 +582,7 @@ var kernels = []plan.Kernel{
 		Width: 16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 16, K: 4, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 16, K: 4}},
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 64}, Out: plan.Vec{Slot: 8, Stride: 96}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(7, 64), Out: vec(8, 96)}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -583,7 +591,7 @@ var kernels = []plan.Kernel{
 		Doc:     "experts_gate_experts_up: finishes the norm of its input, multiplies by the selected experts, applies SwiGLU in registers. Fused to save three dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -592,12 +600,12 @@ var kernels = []plan.Kernel{
 			{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
 			{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 64}, NormApply: &plan.NormApply{Squares: 5, Count: 6, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Shares: 1, Persistent: 96, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 64), NormApply: &plan.NormApply{Squares: 5, Count: 6, Eps: 1e-05}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Shares: 1, Persistent: 96, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -606,19 +614,19 @@ var kernels = []plan.Kernel{
 		Doc:     "experts_down: multiplies by the selected experts.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 			{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 			{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
 			{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "experts_down", Space: arena, Write: true, Stride: 384},
 			{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 64, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 96}}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Shares: 1, Persistent: 72, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 64, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(4, 64), Out: vec(5, 96)}, W: 1, K: 4, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 16, K: 4}, Shares: 1, Persistent: 72, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -629,7 +637,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 96, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 96), Out: plan.Vec{Slot: 5}, K: 4, Dim: 96, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
@@ -640,7 +648,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 5}, K: 4, Dim: 96, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 96), Out: plan.Vec{Slot: 5}, K: 4, Dim: 96, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
@@ -673,7 +681,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 96), Out: vec(4, 384), NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},

@@ -5,19 +5,21 @@ package ling3tiny
 import "mla/runtime/plan"
 
 var (
-	after  = plan.After
-	beside = plan.Beside
-	at     = plan.At
-	weight = plan.OfWeight
-	next   = plan.OfNext
-	cache  = plan.OfCache
-	args   = plan.OfArgs
-	row    = plan.Of(plan.SpaceRow)
-	rope   = plan.Of(plan.SpaceRope)
-	tables = plan.Of(plan.SpaceTables)
-	logits = plan.Of(plan.SpaceLogits)
-	wanted = plan.Of(plan.SpaceWanted)
-	heads  = plan.Of(plan.SpaceHeads)
+	after   = plan.After
+	beside  = plan.Beside
+	at      = plan.At
+	weight  = plan.OfWeight
+	next    = plan.OfNext
+	cache   = plan.OfCache
+	args    = plan.OfArgs
+	pick    = plan.OfPick
+	counter = plan.OfCounter
+	row     = plan.Of(plan.SpaceRow)
+	rope    = plan.Of(plan.SpaceRope)
+	tables  = plan.Of(plan.SpaceTables)
+	logits  = plan.Of(plan.SpaceLogits)
+	wanted  = plan.Of(plan.SpaceWanted)
+	heads   = plan.Of(plan.SpaceHeads)
 )
 
 // sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
@@ -99,16 +101,16 @@ var sequences = []plan.Sequence{
 			after(kLinearOX16, 1, row, weight(14), at(99328, 131072), at(0, 98304), at(230400, 98304), weight(24), at(328704, 98304), at(427008, 6144)),
 			after(kRouterSharedGateSharedUpX16, 1, row, weight(28), at(328704, 98304), at(427008, 6144), at(0, 8192), weight(33), weight(34), at(8192, 32768)),
 			after(kGroupExpertsSharedDownX16, 1, row, at(0, 8192), weight(29), at(40960, 2048), at(43008, 516), at(43776, 512), weight(35), at(8192, 32768), at(44288, 98304)),
-			after(kExpertsGateExpertsUpX16, 1, row, weight(30), at(43008, 516), at(43776, 512), at(328704, 98304), at(427008, 6144), weight(31), at(433152, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 1, row, weight(32), at(43008, 516), at(43776, 512), at(433152, 262144), at(695296, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 1, row, weight(30), at(43008, 516), at(43776, 512), at(328704, 98304), at(427008, 6144), weight(31), at(433152, 262144), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 1, row, weight(32), at(43008, 516), at(43776, 512), at(433152, 262144), at(695296, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 1, row, at(695296, 786432), at(40960, 2048), at(44288, 98304), at(230400, 98304), at(328704, 98304), next(1), at(427008, 98304), at(0, 6144)),
 			after(kLinearQLinearKLinearVLinearFLinearGLinearBetaX16, 2, row, weight(2), at(427008, 98304), at(0, 6144), at(6144, 131072), weight(3), at(137216, 131072), weight(4), at(525312, 131072), weight(5), at(656384, 131072), weight(7), at(787456, 131072), weight(6), at(268288, 1024)),
 			after(kDeltaRuleX16, 2, row, at(6144, 131072), weight(8), at(137216, 131072), weight(9), at(525312, 131072), weight(10), at(656384, 131072), weight(12), weight(11), at(787456, 131072), at(268288, 1024), weight(13), at(918528, 131072), plan.Operand{Space: plan.SpaceState, Index: 2}),
 			after(kLinearOX16, 2, row, weight(14), at(918528, 131072), at(328704, 98304), at(0, 98304), weight(24), at(98304, 98304), at(196608, 6144)),
 			after(kRouterSharedGateSharedUpX16, 2, row, weight(28), at(98304, 98304), at(196608, 6144), at(202752, 8192), weight(33), weight(34), at(210944, 32768)),
 			after(kGroupExpertsSharedDownX16, 2, row, at(202752, 8192), weight(29), at(243712, 2048), at(245760, 516), at(246528, 512), weight(35), at(210944, 32768), at(247040, 98304)),
-			after(kExpertsGateExpertsUpX16, 2, row, weight(30), at(245760, 516), at(246528, 512), at(98304, 98304), at(196608, 6144), weight(31), at(345344, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 2, row, weight(32), at(245760, 516), at(246528, 512), at(345344, 262144), at(607488, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 2, row, weight(30), at(245760, 516), at(246528, 512), at(98304, 98304), at(196608, 6144), weight(31), at(345344, 262144), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 2, row, weight(32), at(245760, 516), at(246528, 512), at(345344, 262144), at(607488, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 2, row, at(607488, 786432), at(243712, 2048), at(247040, 98304), at(0, 98304), at(98304, 98304), next(1), at(345344, 98304), at(196608, 6144)),
 			after(kQAKvAHeadGateX16, 3, row, weight(15), at(345344, 98304), at(196608, 6144), weight(16), at(0, 16384), at(16384, 1024), weight(18), at(17408, 36864), weight(23), at(54272, 1024)),
 			after(kQBStoreKvX16, 3, row, weight(17), at(0, 16384), at(16384, 1024), rope, at(196608, 196608), at(17408, 36864), weight(19), cache(3), tables),
@@ -119,24 +121,24 @@ var sequences = []plan.Sequence{
 			after(kOProjX16, 3, row, weight(22), at(720896, 131072), at(98304, 98304), at(0, 98304), weight(24), at(196608, 98304), at(294912, 6144)),
 			after(kRouterSharedGateSharedUpX16, 3, row, weight(28), at(196608, 98304), at(294912, 6144), at(98304, 8192), weight(33), weight(34), at(106496, 32768)),
 			after(kGroupExpertsSharedDownX16, 3, row, at(98304, 8192), weight(29), at(139264, 2048), at(141312, 516), at(142080, 512), weight(35), at(106496, 32768), at(301056, 98304)),
-			after(kExpertsGateExpertsUpX16, 3, row, weight(30), at(141312, 516), at(142080, 512), at(196608, 98304), at(294912, 6144), weight(31), at(399360, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 3, row, weight(32), at(141312, 516), at(142080, 512), at(399360, 262144), at(661504, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 3, row, weight(30), at(141312, 516), at(142080, 512), at(196608, 98304), at(294912, 6144), weight(31), at(399360, 262144), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 3, row, weight(32), at(141312, 516), at(142080, 512), at(399360, 262144), at(661504, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 3, row, at(661504, 786432), at(139264, 2048), at(301056, 98304), at(0, 98304), at(141312, 98304), next(1), at(399360, 98304), at(98304, 6144)),
 			after(kLinearQLinearKLinearVLinearFLinearGLinearBetaX16, 4, row, weight(2), at(399360, 98304), at(98304, 6144), at(239616, 131072), weight(3), at(497664, 131072), weight(4), at(628736, 131072), weight(5), at(759808, 131072), weight(7), at(890880, 131072), weight(6), at(0, 1024)),
 			after(kDeltaRuleX16, 4, row, at(239616, 131072), weight(8), at(497664, 131072), weight(9), at(628736, 131072), weight(10), at(759808, 131072), weight(12), weight(11), at(890880, 131072), at(0, 1024), weight(13), at(1024, 131072), plan.Operand{Space: plan.SpaceState, Index: 4}),
 			after(kLinearOX16, 4, row, weight(14), at(1024, 131072), at(141312, 98304), at(239616, 98304), weight(24), at(337920, 98304), at(132096, 6144)),
 			after(kRouterSharedGateSharedUpX16, 4, row, weight(28), at(337920, 98304), at(132096, 6144), at(0, 8192), weight(33), weight(34), at(8192, 32768)),
 			after(kGroupExpertsSharedDownX16, 4, row, at(0, 8192), weight(29), at(40960, 2048), at(43008, 516), at(43776, 512), weight(35), at(8192, 32768), at(138240, 98304)),
-			after(kExpertsGateExpertsUpX16, 4, row, weight(30), at(43008, 516), at(43776, 512), at(337920, 98304), at(132096, 6144), weight(31), at(436224, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 4, row, weight(32), at(43008, 516), at(43776, 512), at(436224, 262144), at(698368, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 4, row, weight(30), at(43008, 516), at(43776, 512), at(337920, 98304), at(132096, 6144), weight(31), at(436224, 262144), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 4, row, weight(32), at(43008, 516), at(43776, 512), at(436224, 262144), at(698368, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 4, row, at(698368, 786432), at(40960, 2048), at(138240, 98304), at(239616, 98304), at(337920, 98304), next(1), at(436224, 98304), at(0, 6144)),
 			after(kLinearQLinearKLinearVLinearFLinearGLinearBetaX16, 5, row, weight(2), at(436224, 98304), at(0, 6144), at(6144, 131072), weight(3), at(137216, 131072), weight(4), at(534528, 131072), weight(5), at(665600, 131072), weight(7), at(796672, 131072), weight(6), at(268288, 1024)),
 			after(kDeltaRuleX16, 5, row, at(6144, 131072), weight(8), at(137216, 131072), weight(9), at(534528, 131072), weight(10), at(665600, 131072), weight(12), weight(11), at(796672, 131072), at(268288, 1024), weight(13), at(927744, 131072), plan.Operand{Space: plan.SpaceState, Index: 5}),
 			after(kLinearOX16, 5, row, weight(14), at(927744, 131072), at(337920, 98304), at(0, 98304), weight(24), at(98304, 98304), at(196608, 6144)),
 			after(kRouterSharedGateSharedUpX16, 5, row, weight(28), at(98304, 98304), at(196608, 6144), at(202752, 8192), weight(33), weight(34), at(210944, 32768)),
 			after(kGroupExpertsSharedDownX16, 5, row, at(202752, 8192), weight(29), at(243712, 2048), at(245760, 516), at(246528, 512), weight(35), at(210944, 32768), at(247040, 98304)),
-			after(kExpertsGateExpertsUpX16, 5, row, weight(30), at(245760, 516), at(246528, 512), at(98304, 98304), at(196608, 6144), weight(31), at(345344, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 5, row, weight(32), at(245760, 516), at(246528, 512), at(345344, 262144), at(607488, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 5, row, weight(30), at(245760, 516), at(246528, 512), at(98304, 98304), at(196608, 6144), weight(31), at(345344, 262144), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 5, row, weight(32), at(245760, 516), at(246528, 512), at(345344, 262144), at(607488, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 5, row, at(607488, 786432), at(243712, 2048), at(247040, 98304), at(0, 98304), at(98304, 98304), next(1), at(345344, 98304), at(196608, 6144)),
 		}},
 		plan.Repeat{Times: 4, Layers: 4, More: 19, Dispatches: []plan.Dispatch{
@@ -145,8 +147,8 @@ var sequences = []plan.Sequence{
 			after(kLinearOX16, 6, row, weight(14), at(967936, 131072), at(98304, 98304), at(0, 98304), weight(24), at(196608, 98304), at(294912, 6144)),
 			after(kRouterSharedGateSharedUpX16, 6, row, weight(28), at(196608, 98304), at(294912, 6144), at(98304, 8192), weight(33), weight(34), at(106496, 32768)),
 			after(kGroupExpertsSharedDownX16, 6, row, at(98304, 8192), weight(29), at(139264, 2048), at(141312, 516), at(142080, 512), weight(35), at(106496, 32768), at(301056, 98304)),
-			after(kExpertsGateExpertsUpX16, 6, row, weight(30), at(141312, 516), at(142080, 512), at(196608, 98304), at(294912, 6144), weight(31), at(399360, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 6, row, weight(32), at(141312, 516), at(142080, 512), at(399360, 262144), at(661504, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 6, row, weight(30), at(141312, 516), at(142080, 512), at(196608, 98304), at(294912, 6144), weight(31), at(399360, 262144), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 6, row, weight(32), at(141312, 516), at(142080, 512), at(399360, 262144), at(661504, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 6, row, at(661504, 786432), at(139264, 2048), at(301056, 98304), at(0, 98304), at(141312, 98304), next(1), at(399360, 98304), at(98304, 6144)),
 			after(kQAKvAHeadGateX16, 7, row, weight(15), at(399360, 98304), at(98304, 6144), weight(16), at(0, 16384), at(16384, 1024), weight(18), at(17408, 36864), weight(23), at(54272, 1024)),
 			after(kQBStoreKvX16, 7, row, weight(17), at(0, 16384), at(16384, 1024), rope, at(239616, 196608), at(17408, 36864), weight(19), cache(7), tables),
@@ -157,24 +159,24 @@ var sequences = []plan.Sequence{
 			after(kOProjX16, 7, row, weight(22), at(763904, 131072), at(141312, 98304), at(0, 98304), weight(24), at(239616, 98304), at(98304, 6144)),
 			after(kRouterSharedGateSharedUpX16, 7, row, weight(28), at(239616, 98304), at(98304, 6144), at(104448, 8192), weight(33), weight(34), at(112640, 32768)),
 			after(kGroupExpertsSharedDownX16, 7, row, at(104448, 8192), weight(29), at(145408, 2048), at(147456, 516), at(148224, 512), weight(35), at(112640, 32768), at(337920, 98304)),
-			after(kExpertsGateExpertsUpX16, 7, row, weight(30), at(147456, 516), at(148224, 512), at(239616, 98304), at(98304, 6144), weight(31), at(436224, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 7, row, weight(32), at(147456, 516), at(148224, 512), at(436224, 262144), at(698368, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 7, row, weight(30), at(147456, 516), at(148224, 512), at(239616, 98304), at(98304, 6144), weight(31), at(436224, 262144), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 7, row, weight(32), at(147456, 516), at(148224, 512), at(436224, 262144), at(698368, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 7, row, at(698368, 786432), at(145408, 2048), at(337920, 98304), at(0, 98304), at(147456, 98304), next(1), at(436224, 98304), at(98304, 6144)),
 			after(kLinearQLinearKLinearVLinearFLinearGLinearBetaX16, 8, row, weight(2), at(436224, 98304), at(98304, 6144), at(245760, 131072), weight(3), at(534528, 131072), weight(4), at(665600, 131072), weight(5), at(796672, 131072), weight(7), at(927744, 131072), weight(6), at(0, 1024)),
 			after(kDeltaRuleX16, 8, row, at(245760, 131072), weight(8), at(534528, 131072), weight(9), at(665600, 131072), weight(10), at(796672, 131072), weight(12), weight(11), at(927744, 131072), at(0, 1024), weight(13), at(1024, 131072), plan.Operand{Space: plan.SpaceState, Index: 8}),
 			after(kLinearOX16, 8, row, weight(14), at(1024, 131072), at(147456, 98304), at(245760, 98304), weight(24), at(344064, 98304), at(132096, 6144)),
 			after(kRouterSharedGateSharedUpX16, 8, row, weight(28), at(344064, 98304), at(132096, 6144), at(0, 8192), weight(33), weight(34), at(8192, 32768)),
 			after(kGroupExpertsSharedDownX16, 8, row, at(0, 8192), weight(29), at(40960, 2048), at(43008, 516), at(43776, 512), weight(35), at(8192, 32768), at(138240, 98304)),
-			after(kExpertsGateExpertsUpX16, 8, row, weight(30), at(43008, 516), at(43776, 512), at(344064, 98304), at(132096, 6144), weight(31), at(442368, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 8, row, weight(32), at(43008, 516), at(43776, 512), at(442368, 262144), at(704512, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 8, row, weight(30), at(43008, 516), at(43776, 512), at(344064, 98304), at(132096, 6144), weight(31), at(442368, 262144), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 8, row, weight(32), at(43008, 516), at(43776, 512), at(442368, 262144), at(704512, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 8, row, at(704512, 786432), at(40960, 2048), at(138240, 98304), at(245760, 98304), at(344064, 98304), next(1), at(442368, 98304), at(0, 6144)),
 			after(kLinearQLinearKLinearVLinearFLinearGLinearBetaX16, 9, row, weight(2), at(442368, 98304), at(0, 6144), at(6144, 131072), weight(3), at(137216, 131072), weight(4), at(540672, 131072), weight(5), at(671744, 131072), weight(7), at(802816, 131072), weight(6), at(268288, 1024)),
 			after(kDeltaRuleX16, 9, row, at(6144, 131072), weight(8), at(137216, 131072), weight(9), at(540672, 131072), weight(10), at(671744, 131072), weight(12), weight(11), at(802816, 131072), at(268288, 1024), weight(13), at(933888, 131072), plan.Operand{Space: plan.SpaceState, Index: 9}),
 			after(kLinearOX16, 9, row, weight(14), at(933888, 131072), at(344064, 98304), at(0, 98304), weight(24), at(98304, 98304), at(196608, 6144)),
 			after(kRouterSharedGateSharedUpX16, 9, row, weight(28), at(98304, 98304), at(196608, 6144), at(202752, 8192), weight(33), weight(34), at(210944, 32768)),
 			after(kGroupExpertsSharedDownX16, 9, row, at(202752, 8192), weight(29), at(243712, 2048), at(245760, 516), at(246528, 512), weight(35), at(210944, 32768), at(247040, 98304)),
-			after(kExpertsGateExpertsUpX16, 9, row, weight(30), at(245760, 516), at(246528, 512), at(98304, 98304), at(196608, 6144), weight(31), at(345344, 262144), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 9, row, weight(32), at(245760, 516), at(246528, 512), at(345344, 262144), at(607488, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 9, row, weight(30), at(245760, 516), at(246528, 512), at(98304, 98304), at(196608, 6144), weight(31), at(345344, 262144), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 9, row, weight(32), at(245760, 516), at(246528, 512), at(345344, 262144), at(607488, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 9, row, at(607488, 786432), at(243712, 2048), at(247040, 98304), at(0, 98304), at(98304, 98304), next(1), at(345344, 98304), at(196608, 6144)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -382,16 +384,16 @@ var sequencesF16 = []plan.Sequence{
 			after(kLinearOX16, 1, row, weight(14), at(99328, 65536), at(0, 98304), at(164864, 98304), weight(24), at(263168, 49152), at(312320, 6144)),
 			after(kRouterSharedGateSharedUpX16, 1, row, weight(28), at(263168, 49152), at(312320, 6144), at(0, 8192), weight(33), weight(34), at(8192, 16384)),
 			after(kGroupExpertsSharedDownX16, 1, row, at(0, 8192), weight(29), at(24576, 2048), at(26624, 516), at(27392, 512), weight(35), at(8192, 16384), at(27904, 98304)),
-			after(kExpertsGateExpertsUpX16, 1, row, weight(30), at(26624, 516), at(27392, 512), at(263168, 49152), at(312320, 6144), weight(31), at(318464, 131072), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 1, row, weight(32), at(26624, 516), at(27392, 512), at(318464, 131072), at(449536, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 1, row, weight(30), at(26624, 516), at(27392, 512), at(263168, 49152), at(312320, 6144), weight(31), at(318464, 131072), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 1, row, weight(32), at(26624, 516), at(27392, 512), at(318464, 131072), at(449536, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 1, row, at(449536, 786432), at(24576, 2048), at(27904, 98304), at(164864, 98304), at(263168, 98304), next(1), at(361472, 49152), at(0, 6144)),
 			after(kLinearQLinearKLinearVLinearFLinearGLinearBetaX16, 2, row, weight(2), at(361472, 49152), at(0, 6144), at(6144, 131072), weight(3), at(410624, 131072), weight(4), at(541696, 131072), weight(5), at(672768, 131072), weight(7), at(803840, 131072), weight(6), at(137216, 1024)),
 			after(kDeltaRuleX16, 2, row, at(6144, 131072), weight(8), at(410624, 131072), weight(9), at(541696, 131072), weight(10), at(672768, 131072), weight(12), weight(11), at(803840, 131072), at(137216, 1024), weight(13), at(138240, 65536), plan.Operand{Space: plan.SpaceState, Index: 2}),
 			after(kLinearOX16, 2, row, weight(14), at(138240, 65536), at(263168, 98304), at(0, 98304), weight(24), at(203776, 49152), at(98304, 6144)),
 			after(kRouterSharedGateSharedUpX16, 2, row, weight(28), at(203776, 49152), at(98304, 6144), at(104448, 8192), weight(33), weight(34), at(112640, 16384)),
 			after(kGroupExpertsSharedDownX16, 2, row, at(104448, 8192), weight(29), at(129024, 2048), at(131072, 516), at(131840, 512), weight(35), at(112640, 16384), at(252928, 98304)),
-			after(kExpertsGateExpertsUpX16, 2, row, weight(30), at(131072, 516), at(131840, 512), at(203776, 49152), at(98304, 6144), weight(31), at(351232, 131072), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 2, row, weight(32), at(131072, 516), at(131840, 512), at(351232, 131072), at(482304, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 2, row, weight(30), at(131072, 516), at(131840, 512), at(203776, 49152), at(98304, 6144), weight(31), at(351232, 131072), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 2, row, weight(32), at(131072, 516), at(131840, 512), at(351232, 131072), at(482304, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 2, row, at(482304, 786432), at(129024, 2048), at(252928, 98304), at(0, 98304), at(131072, 98304), next(1), at(351232, 49152), at(98304, 6144)),
 			after(kQAKvAHeadGateX16, 3, row, weight(15), at(351232, 49152), at(98304, 6144), weight(16), at(0, 8192), at(8192, 1024), weight(18), at(9216, 18432), weight(23), at(27648, 1024)),
 			after(kQBStoreKvX16, 3, row, weight(17), at(0, 8192), at(8192, 1024), rope, at(28672, 98304), at(9216, 18432), weight(19), cache(3), tables),
@@ -402,24 +404,24 @@ var sequencesF16 = []plan.Sequence{
 			after(kOProjX16, 3, row, weight(22), at(28672, 65536), at(131072, 98304), at(229376, 98304), weight(24), at(327680, 49152), at(0, 6144)),
 			after(kRouterSharedGateSharedUpX16, 3, row, weight(28), at(327680, 49152), at(0, 6144), at(6144, 8192), weight(33), weight(34), at(14336, 16384)),
 			after(kGroupExpertsSharedDownX16, 3, row, at(6144, 8192), weight(29), at(30720, 2048), at(32768, 516), at(33536, 512), weight(35), at(14336, 16384), at(34048, 98304)),
-			after(kExpertsGateExpertsUpX16, 3, row, weight(30), at(32768, 516), at(33536, 512), at(327680, 49152), at(0, 6144), weight(31), at(376832, 131072), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 3, row, weight(32), at(32768, 516), at(33536, 512), at(376832, 131072), at(507904, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 3, row, weight(30), at(32768, 516), at(33536, 512), at(327680, 49152), at(0, 6144), weight(31), at(376832, 131072), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 3, row, weight(32), at(32768, 516), at(33536, 512), at(376832, 131072), at(507904, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 3, row, at(507904, 786432), at(30720, 2048), at(34048, 98304), at(229376, 98304), at(327680, 98304), next(1), at(132352, 49152), at(0, 6144)),
 			after(kLinearQLinearKLinearVLinearFLinearGLinearBetaX16, 4, row, weight(2), at(132352, 49152), at(0, 6144), at(181504, 131072), weight(3), at(425984, 131072), weight(4), at(557056, 131072), weight(5), at(688128, 131072), weight(7), at(819200, 131072), weight(6), at(6144, 1024)),
 			after(kDeltaRuleX16, 4, row, at(181504, 131072), weight(8), at(425984, 131072), weight(9), at(557056, 131072), weight(10), at(688128, 131072), weight(12), weight(11), at(819200, 131072), at(6144, 1024), weight(13), at(7168, 65536), plan.Operand{Space: plan.SpaceState, Index: 4}),
 			after(kLinearOX16, 4, row, weight(14), at(7168, 65536), at(327680, 98304), at(72704, 98304), weight(24), at(171008, 49152), at(0, 6144)),
 			after(kRouterSharedGateSharedUpX16, 4, row, weight(28), at(171008, 49152), at(0, 6144), at(6144, 8192), weight(33), weight(34), at(14336, 16384)),
 			after(kGroupExpertsSharedDownX16, 4, row, at(6144, 8192), weight(29), at(30720, 2048), at(32768, 516), at(33536, 512), weight(35), at(14336, 16384), at(220160, 98304)),
-			after(kExpertsGateExpertsUpX16, 4, row, weight(30), at(32768, 516), at(33536, 512), at(171008, 49152), at(0, 6144), weight(31), at(318464, 131072), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 4, row, weight(32), at(32768, 516), at(33536, 512), at(318464, 131072), at(449536, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 4, row, weight(30), at(32768, 516), at(33536, 512), at(171008, 49152), at(0, 6144), weight(31), at(318464, 131072), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 4, row, weight(32), at(32768, 516), at(33536, 512), at(318464, 131072), at(449536, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 4, row, at(449536, 786432), at(30720, 2048), at(220160, 98304), at(72704, 98304), at(318464, 98304), next(1), at(171008, 49152), at(0, 6144)),
 			after(kLinearQLinearKLinearVLinearFLinearGLinearBetaX16, 5, row, weight(2), at(171008, 49152), at(0, 6144), at(6144, 131072), weight(3), at(416768, 131072), weight(4), at(547840, 131072), weight(5), at(678912, 131072), weight(7), at(809984, 131072), weight(6), at(137216, 1024)),
 			after(kDeltaRuleX16, 5, row, at(6144, 131072), weight(8), at(416768, 131072), weight(9), at(547840, 131072), weight(10), at(678912, 131072), weight(12), weight(11), at(809984, 131072), at(137216, 1024), weight(13), at(138240, 65536), plan.Operand{Space: plan.SpaceState, Index: 5}),
 			after(kLinearOX16, 5, row, weight(14), at(138240, 65536), at(318464, 98304), at(0, 98304), weight(24), at(203776, 49152), at(98304, 6144)),
 			after(kRouterSharedGateSharedUpX16, 5, row, weight(28), at(203776, 49152), at(98304, 6144), at(104448, 8192), weight(33), weight(34), at(112640, 16384)),
 			after(kGroupExpertsSharedDownX16, 5, row, at(104448, 8192), weight(29), at(129024, 2048), at(131072, 516), at(131840, 512), weight(35), at(112640, 16384), at(252928, 98304)),
-			after(kExpertsGateExpertsUpX16, 5, row, weight(30), at(131072, 516), at(131840, 512), at(203776, 49152), at(98304, 6144), weight(31), at(351232, 131072), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 5, row, weight(32), at(131072, 516), at(131840, 512), at(351232, 131072), at(482304, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 5, row, weight(30), at(131072, 516), at(131840, 512), at(203776, 49152), at(98304, 6144), weight(31), at(351232, 131072), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 5, row, weight(32), at(131072, 516), at(131840, 512), at(351232, 131072), at(482304, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 5, row, at(482304, 786432), at(129024, 2048), at(252928, 98304), at(0, 98304), at(131072, 98304), next(1), at(351232, 49152), at(98304, 6144)),
 		}},
 		plan.Repeat{Times: 4, Layers: 4, More: 19, Dispatches: []plan.Dispatch{
@@ -428,8 +430,8 @@ var sequencesF16 = []plan.Sequence{
 			after(kLinearOX16, 6, row, weight(14), at(1024, 65536), at(131072, 98304), at(229376, 98304), weight(24), at(66560, 49152), at(115712, 6144)),
 			after(kRouterSharedGateSharedUpX16, 6, row, weight(28), at(66560, 49152), at(115712, 6144), at(0, 8192), weight(33), weight(34), at(8192, 16384)),
 			after(kGroupExpertsSharedDownX16, 6, row, at(0, 8192), weight(29), at(24576, 2048), at(26624, 516), at(27392, 512), weight(35), at(8192, 16384), at(121856, 98304)),
-			after(kExpertsGateExpertsUpX16, 6, row, weight(30), at(26624, 516), at(27392, 512), at(66560, 49152), at(115712, 6144), weight(31), at(327680, 131072), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 6, row, weight(32), at(26624, 516), at(27392, 512), at(327680, 131072), at(458752, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 6, row, weight(30), at(26624, 516), at(27392, 512), at(66560, 49152), at(115712, 6144), weight(31), at(327680, 131072), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 6, row, weight(32), at(26624, 516), at(27392, 512), at(327680, 131072), at(458752, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 6, row, at(458752, 786432), at(24576, 2048), at(121856, 98304), at(229376, 98304), at(327680, 98304), next(1), at(26624, 49152), at(0, 6144)),
 			after(kQAKvAHeadGateX16, 7, row, weight(15), at(26624, 49152), at(0, 6144), weight(16), at(6144, 8192), at(14336, 1024), weight(18), at(75776, 18432), weight(23), at(15360, 1024)),
 			after(kQBStoreKvX16, 7, row, weight(17), at(6144, 8192), at(14336, 1024), rope, at(94208, 98304), at(75776, 18432), weight(19), cache(7), tables),
@@ -440,24 +442,24 @@ var sequencesF16 = []plan.Sequence{
 			after(kOProjX16, 7, row, weight(22), at(425984, 65536), at(327680, 98304), at(0, 98304), weight(24), at(98304, 49152), at(147456, 6144)),
 			after(kRouterSharedGateSharedUpX16, 7, row, weight(28), at(98304, 49152), at(147456, 6144), at(153600, 8192), weight(33), weight(34), at(161792, 16384)),
 			after(kGroupExpertsSharedDownX16, 7, row, at(153600, 8192), weight(29), at(178176, 2048), at(180224, 516), at(180992, 512), weight(35), at(161792, 16384), at(181504, 98304)),
-			after(kExpertsGateExpertsUpX16, 7, row, weight(30), at(180224, 516), at(180992, 512), at(98304, 49152), at(147456, 6144), weight(31), at(279808, 131072), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 7, row, weight(32), at(180224, 516), at(180992, 512), at(279808, 131072), at(410880, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 7, row, weight(30), at(180224, 516), at(180992, 512), at(98304, 49152), at(147456, 6144), weight(31), at(279808, 131072), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 7, row, weight(32), at(180224, 516), at(180992, 512), at(279808, 131072), at(410880, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 7, row, at(410880, 786432), at(178176, 2048), at(181504, 98304), at(0, 98304), at(279808, 98304), next(1), at(98304, 49152), at(147456, 6144)),
 			after(kLinearQLinearKLinearVLinearFLinearGLinearBetaX16, 8, row, weight(2), at(98304, 49152), at(147456, 6144), at(378112, 131072), weight(3), at(509184, 131072), weight(4), at(640256, 131072), weight(5), at(771328, 131072), weight(7), at(902400, 131072), weight(6), at(0, 1024)),
 			after(kDeltaRuleX16, 8, row, at(378112, 131072), weight(8), at(509184, 131072), weight(9), at(640256, 131072), weight(10), at(771328, 131072), weight(12), weight(11), at(902400, 131072), at(0, 1024), weight(13), at(1024, 65536), plan.Operand{Space: plan.SpaceState, Index: 8}),
 			after(kLinearOX16, 8, row, weight(14), at(1024, 65536), at(279808, 98304), at(66560, 98304), weight(24), at(164864, 49152), at(214016, 6144)),
 			after(kRouterSharedGateSharedUpX16, 8, row, weight(28), at(164864, 49152), at(214016, 6144), at(0, 8192), weight(33), weight(34), at(8192, 16384)),
 			after(kGroupExpertsSharedDownX16, 8, row, at(0, 8192), weight(29), at(24576, 2048), at(26624, 516), at(27392, 512), weight(35), at(8192, 16384), at(220160, 98304)),
-			after(kExpertsGateExpertsUpX16, 8, row, weight(30), at(26624, 516), at(27392, 512), at(164864, 49152), at(214016, 6144), weight(31), at(318464, 131072), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 8, row, weight(32), at(26624, 516), at(27392, 512), at(318464, 131072), at(449536, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 8, row, weight(30), at(26624, 516), at(27392, 512), at(164864, 49152), at(214016, 6144), weight(31), at(318464, 131072), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 8, row, weight(32), at(26624, 516), at(27392, 512), at(318464, 131072), at(449536, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 8, row, at(449536, 786432), at(24576, 2048), at(220160, 98304), at(66560, 98304), at(318464, 98304), next(1), at(164864, 49152), at(0, 6144)),
 			after(kLinearQLinearKLinearVLinearFLinearGLinearBetaX16, 9, row, weight(2), at(164864, 49152), at(0, 6144), at(6144, 131072), weight(3), at(416768, 131072), weight(4), at(547840, 131072), weight(5), at(678912, 131072), weight(7), at(809984, 131072), weight(6), at(137216, 1024)),
 			after(kDeltaRuleX16, 9, row, at(6144, 131072), weight(8), at(416768, 131072), weight(9), at(547840, 131072), weight(10), at(678912, 131072), weight(12), weight(11), at(809984, 131072), at(137216, 1024), weight(13), at(138240, 65536), plan.Operand{Space: plan.SpaceState, Index: 9}),
 			after(kLinearOX16, 9, row, weight(14), at(138240, 65536), at(318464, 98304), at(0, 98304), weight(24), at(203776, 49152), at(98304, 6144)),
 			after(kRouterSharedGateSharedUpX16, 9, row, weight(28), at(203776, 49152), at(98304, 6144), at(104448, 8192), weight(33), weight(34), at(112640, 16384)),
 			after(kGroupExpertsSharedDownX16, 9, row, at(104448, 8192), weight(29), at(129024, 2048), at(131072, 516), at(131840, 512), weight(35), at(112640, 16384), at(252928, 98304)),
-			after(kExpertsGateExpertsUpX16, 9, row, weight(30), at(131072, 516), at(131840, 512), at(203776, 49152), at(98304, 6144), weight(31), at(351232, 131072), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 9, row, weight(32), at(131072, 516), at(131840, 512), at(351232, 131072), at(482304, 786432), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 9, row, weight(30), at(131072, 516), at(131840, 512), at(203776, 49152), at(98304, 6144), weight(31), at(351232, 131072), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 9, row, weight(32), at(131072, 516), at(131840, 512), at(351232, 131072), at(482304, 786432), counter(0, 4), args(8)),
 			after(kAttnNormX16, 9, row, at(482304, 786432), at(129024, 2048), at(252928, 98304), at(0, 98304), at(131072, 98304), next(1), at(351232, 49152), at(98304, 6144)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -563,6 +565,6 @@ var sequencesF16 = []plan.Sequence{
 
 // picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
-	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 314368}, plan.Operand{Space: plan.SpacePick, Offset: 1118464, Bytes: 10059776}, plan.Operand{Space: plan.SpacePick, Offset: 11178240, Bytes: 39424}, plan.Operand{Space: plan.SpacePick, Offset: 11217664, Bytes: 39424}),
-	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1102080, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1118464, Bytes: 10059776}, plan.Operand{Space: plan.SpacePick, Offset: 11178240, Bytes: 39424}, plan.Operand{Space: plan.SpacePick, Offset: 11217664, Bytes: 39424}, plan.Operand{Space: plan.SpacePick, Offset: 11257088, Bytes: 10059776}, plan.Operand{Space: plan.SpacePick, Offset: 21316864, Bytes: 10059776}, row),
+	after(kPicksScan, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 314368), pick(1118464, 10059776), pick(11178240, 39424), pick(11217664, 39424)),
+	after(kPicksPick, -1, pick(0, 1280), pick(1102080, 16384), pick(1118464, 10059776), pick(11178240, 39424), pick(11217664, 39424), pick(11257088, 10059776), pick(21316864, 10059776), row),
 }

@@ -5,19 +5,21 @@ package tinychat
 import "mla/runtime/plan"
 
 var (
-	after  = plan.After
-	beside = plan.Beside
-	at     = plan.At
-	weight = plan.OfWeight
-	next   = plan.OfNext
-	cache  = plan.OfCache
-	args   = plan.OfArgs
-	row    = plan.Of(plan.SpaceRow)
-	rope   = plan.Of(plan.SpaceRope)
-	tables = plan.Of(plan.SpaceTables)
-	logits = plan.Of(plan.SpaceLogits)
-	wanted = plan.Of(plan.SpaceWanted)
-	heads  = plan.Of(plan.SpaceHeads)
+	after   = plan.After
+	beside  = plan.Beside
+	at      = plan.At
+	weight  = plan.OfWeight
+	next    = plan.OfNext
+	cache   = plan.OfCache
+	args    = plan.OfArgs
+	pick    = plan.OfPick
+	counter = plan.OfCounter
+	row     = plan.Of(plan.SpaceRow)
+	rope    = plan.Of(plan.SpaceRope)
+	tables  = plan.Of(plan.SpaceTables)
+	logits  = plan.Of(plan.SpaceLogits)
+	wanted  = plan.Of(plan.SpaceWanted)
+	heads   = plan.Of(plan.SpaceHeads)
 )
 
 // sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
@@ -90,8 +92,8 @@ var sequences = []plan.Sequence{
 		after(kOProjX16, 1, row, weight(9), at(53248, 16384), at(0, 16384), at(16384, 16384), weight(10), at(32768, 16384), at(49152, 1024)),
 		after(kRouterSharedGateSharedUpX16, 1, row, weight(14), at(32768, 16384), at(49152, 1024), at(0, 1024), weight(19), weight(20), at(1024, 6144)),
 		after(kGroupExpertsSharedDownX16, 1, row, at(0, 1024), weight(15), at(7168, 2048), at(9216, 36), at(9472, 128), weight(21), at(1024, 6144), at(50176, 16384)),
-		after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(9216, 36), at(9472, 128), at(32768, 16384), at(49152, 1024), weight(17), at(66560, 12288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 1, row, weight(18), at(9216, 36), at(9472, 128), at(66560, 12288), at(78848, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(9216, 36), at(9472, 128), at(32768, 16384), at(49152, 1024), weight(17), at(66560, 12288), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 1, row, weight(18), at(9216, 36), at(9472, 128), at(66560, 12288), at(78848, 32768), counter(0, 4), args(8)),
 		after(kAttnNormX16, 1, row, at(78848, 32768), at(7168, 2048), at(50176, 16384), at(16384, 16384), at(32768, 16384), next(1), at(111616, 16384), at(0, 1024)),
 		after(kQAKvAX16, 2, row, weight(2), at(111616, 16384), at(0, 1024), weight(3), at(1024, 8192), at(9216, 1024), weight(5), at(10240, 10240)),
 		after(kQBStoreKvX16, 2, row, weight(4), at(1024, 8192), at(9216, 1024), rope, at(49152, 16384), at(10240, 10240), weight(6), cache(2), tables),
@@ -102,8 +104,8 @@ var sequences = []plan.Sequence{
 		after(kOProjX16, 2, row, weight(9), at(49152, 16384), at(32768, 16384), at(0, 16384), weight(10), at(16384, 16384), at(65536, 1024)),
 		after(kRouterSharedGateSharedUpX16, 2, row, weight(14), at(16384, 16384), at(65536, 1024), at(32768, 1024), weight(19), weight(20), at(33792, 6144)),
 		after(kGroupExpertsSharedDownX16, 2, row, at(32768, 1024), weight(15), at(39936, 2048), at(41984, 36), at(42240, 128), weight(21), at(33792, 6144), at(42496, 16384)),
-		after(kExpertsGateExpertsUpX16, 2, row, weight(16), at(41984, 36), at(42240, 128), at(16384, 16384), at(65536, 1024), weight(17), at(66560, 12288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 2, row, weight(18), at(41984, 36), at(42240, 128), at(66560, 12288), at(78848, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 2, row, weight(16), at(41984, 36), at(42240, 128), at(16384, 16384), at(65536, 1024), weight(17), at(66560, 12288), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 2, row, weight(18), at(41984, 36), at(42240, 128), at(66560, 12288), at(78848, 32768), counter(0, 4), args(8)),
 		after(kAttnNormX16, 2, row, at(78848, 32768), at(39936, 2048), at(42496, 16384), at(0, 16384), at(16384, 16384), next(1), at(58880, 16384), at(32768, 1024)),
 		after(kQAKvAX16, 3, row, weight(2), at(58880, 16384), at(32768, 1024), weight(3), at(0, 8192), at(8192, 1024), weight(5), at(33792, 10240)),
 		after(kQBStoreKvX16, 3, row, weight(4), at(0, 8192), at(8192, 1024), rope, at(44032, 16384), at(33792, 10240), weight(6), cache(3), tables),
@@ -114,8 +116,8 @@ var sequences = []plan.Sequence{
 		after(kOProjX16, 3, row, weight(9), at(0, 16384), at(16384, 16384), at(32768, 16384), weight(10), at(49152, 16384), at(65536, 1024)),
 		after(kRouterSharedGateSharedUpX16, 3, row, weight(14), at(49152, 16384), at(65536, 1024), at(0, 1024), weight(19), weight(20), at(1024, 6144)),
 		after(kGroupExpertsSharedDownX16, 3, row, at(0, 1024), weight(15), at(7168, 2048), at(9216, 36), at(9472, 128), weight(21), at(1024, 6144), at(9728, 16384)),
-		after(kExpertsGateExpertsUpX16, 3, row, weight(16), at(9216, 36), at(9472, 128), at(49152, 16384), at(65536, 1024), weight(17), at(66560, 12288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 3, row, weight(18), at(9216, 36), at(9472, 128), at(66560, 12288), at(78848, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 3, row, weight(16), at(9216, 36), at(9472, 128), at(49152, 16384), at(65536, 1024), weight(17), at(66560, 12288), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 3, row, weight(18), at(9216, 36), at(9472, 128), at(66560, 12288), at(78848, 32768), counter(0, 4), args(8)),
 		after(kAttnNormX16, 3, row, at(78848, 32768), at(7168, 2048), at(9728, 16384), at(32768, 16384), at(49152, 16384), next(1), at(111616, 16384), at(0, 1024)),
 		after(kQAKvAX16, 4, row, weight(2), at(111616, 16384), at(0, 1024), weight(3), at(1024, 8192), at(9216, 1024), weight(5), at(10240, 10240)),
 		after(kQBStoreKvX16, 4, row, weight(4), at(1024, 8192), at(9216, 1024), rope, at(20480, 16384), at(10240, 10240), weight(6), cache(4), tables),
@@ -126,8 +128,8 @@ var sequences = []plan.Sequence{
 		after(kOProjX16, 4, row, weight(9), at(65536, 16384), at(49152, 16384), at(0, 16384), weight(10), at(16384, 16384), at(32768, 1024)),
 		after(kRouterSharedGateSharedUpX16, 4, row, weight(14), at(16384, 16384), at(32768, 1024), at(33792, 1024), weight(19), weight(20), at(34816, 6144)),
 		after(kGroupExpertsSharedDownX16, 4, row, at(33792, 1024), weight(15), at(40960, 2048), at(43008, 36), at(43264, 128), weight(21), at(34816, 6144), at(43520, 16384)),
-		after(kExpertsGateExpertsUpX16, 4, row, weight(16), at(43008, 36), at(43264, 128), at(16384, 16384), at(32768, 1024), weight(17), at(59904, 12288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 4, row, weight(18), at(43008, 36), at(43264, 128), at(59904, 12288), at(72192, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 4, row, weight(16), at(43008, 36), at(43264, 128), at(16384, 16384), at(32768, 1024), weight(17), at(59904, 12288), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 4, row, weight(18), at(43008, 36), at(43264, 128), at(59904, 12288), at(72192, 32768), counter(0, 4), args(8)),
 		after(kFinalNormX16, 4, row, at(72192, 32768), at(40960, 2048), at(43520, 16384), at(0, 16384), at(16384, 16384), weight(22), at(104960, 16384), at(32768, 1024)),
 		after(kGatherX16, -1, wanted, at(104960, 16384), at(32768, 1024)),
 		after(kLmHeadX16, -1, wanted, weight(23), at(104960, 16384), at(32768, 1024), logits),
@@ -159,8 +161,8 @@ var sequencesNextN = []plan.Sequence{
 		after(kOProjX16NextN, 0, row, weight(9), at(49152, 16384), at(32768, 16384), at(0, 16384), weight(10), at(16384, 16384), at(65536, 1024)),
 		after(kRouterSharedGateSharedUpX16NextN, 0, row, weight(11), at(16384, 16384), at(65536, 1024), at(32768, 1024), weight(16), weight(17), at(33792, 6144)),
 		after(kGroupExpertsSharedDownX16NextN, 0, row, at(32768, 1024), weight(12), at(39936, 2048), at(41984, 36), at(42240, 128), weight(18), at(33792, 6144), at(42496, 16384)),
-		after(kExpertsGateExpertsUpX16NextN, 0, row, weight(13), at(41984, 36), at(42240, 128), at(16384, 16384), at(65536, 1024), weight(14), at(66560, 12288), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16NextN, 0, row, weight(15), at(41984, 36), at(42240, 128), at(66560, 12288), at(78848, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16NextN, 0, row, weight(13), at(41984, 36), at(42240, 128), at(16384, 16384), at(65536, 1024), weight(14), at(66560, 12288), counter(0, 4), args(16)),
+		after(kExpertsDownX16NextN, 0, row, weight(15), at(41984, 36), at(42240, 128), at(66560, 12288), at(78848, 32768), counter(0, 4), args(8)),
 		after(kFinalNormX16NextN, 0, row, at(78848, 32768), at(39936, 2048), at(42496, 16384), at(0, 16384), at(16384, 16384), weight(19), at(58880, 16384), at(32768, 1024)),
 		after(kGatherX16NextN, -1, wanted, at(58880, 16384), at(32768, 1024)),
 		after(kLmHeadX16NextN, -1, wanted, weight(20), at(58880, 16384), at(32768, 1024), logits),
@@ -169,11 +171,11 @@ var sequencesNextN = []plan.Sequence{
 
 // picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
-	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 2048}, plan.Operand{Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 871680, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 871936, Bytes: 256}),
-	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 789760, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 871680, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 871936, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 872192, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 937728, Bytes: 65536}, row),
+	after(kPicksScan, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 2048), pick(806144, 65536), pick(871680, 256), pick(871936, 256)),
+	after(kPicksPick, -1, pick(0, 1280), pick(789760, 16384), pick(806144, 65536), pick(871680, 256), pick(871936, 256), pick(872192, 65536), pick(937728, 65536), row),
 }
 
 var pickingNextN = []plan.Dispatch{
-	after(kPicksScanNextN, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 2048}, plan.Operand{Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 871680, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 871936, Bytes: 256}),
-	after(kPicksPickNextN, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 789760, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 806144, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 871680, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 871936, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 872192, Bytes: 65536}, plan.Operand{Space: plan.SpacePick, Offset: 937728, Bytes: 65536}, row),
+	after(kPicksScanNextN, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 2048), pick(806144, 65536), pick(871680, 256), pick(871936, 256)),
+	after(kPicksPickNextN, -1, pick(0, 1280), pick(789760, 16384), pick(806144, 65536), pick(871680, 256), pick(871936, 256), pick(872192, 65536), pick(937728, 65536), row),
 }

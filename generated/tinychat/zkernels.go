@@ -8,6 +8,14 @@ import (
 )
 
 const arena = plan.SpaceArena
+
+var (
+	vec        = plan.VecOf
+	rowSlot    = plan.RowSlot
+	argsSlot   = plan.ArgsSlot
+	tablesSlot = plan.TablesSlot
+)
+
 const (
 	kEmbed = iota
 	kQAKvA
@@ -143,36 +151,36 @@ var (
 		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct},
 		{Name: "ready_squares", Space: arena},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "rope", Space: plan.SpaceRope},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
 		{Name: "w_kv_a_layernorm"},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 	}
 	slotsKB = []plan.Slot{
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsAttend = []plan.Slot{
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		rowSlot,
+		tablesSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 		{Name: "attend_ml", Space: arena, Write: true},
 	}
 	slotsVB = []plan.Slot{
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct},
 		{Name: "attend_ml", Space: arena},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsOProj = []plan.Slot{
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
@@ -201,7 +209,7 @@ var (
 		{Name: "ready_squares", Space: arena},
 		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsExpertsDownSharedDown = []plan.Slot{
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
@@ -214,7 +222,7 @@ var (
 		{Name: "w_next_norm"},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Write: true},
 		{Name: "ready_squares", Space: arena, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsLmHead = []plan.Slot{
 		{Name: "w_lm_head", Elem: plan.ElemTyped},
@@ -223,7 +231,7 @@ var (
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 	}
 	slotsQAKvAX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 		{Name: "ready_squares", Space: arena, Stride: 16},
@@ -234,7 +242,7 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 160},
 	}
 	slotsQBStoreKvX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 128},
 		{Name: "ready_squares", Space: arena, Stride: 16},
@@ -243,39 +251,39 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 160},
 		{Name: "w_kv_a_layernorm"},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 	}
 	slotsKBX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 256},
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 512},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsAttendX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 512},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 256},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 4096},
 		{Name: "attend_ml", Space: arena, Write: true, Stride: 64},
 	}
 	slotsCombineX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 4096},
 		{Name: "attend_ml", Space: arena, Stride: 64},
 		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 512},
 	}
 	slotsVBX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 512},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsOProjX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 256},
 		{Name: "x", Space: arena, Stride: 256},
@@ -285,7 +293,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
 	}
 	slotsRouterSharedGateSharedUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 		{Name: "ready_squares", Space: arena, Stride: 16},
@@ -295,7 +303,7 @@ var (
 		{Name: "shared_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 96},
 	}
 	slotsGroupExpertsSharedDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "router", Space: arena, Stride: 16},
 		{Name: "w_e_score_correction_bias"},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Write: true, Stride: 16},
@@ -306,7 +314,7 @@ var (
 		{Name: "shared_down", Space: arena, Write: true, Stride: 256},
 	}
 	slotsExpertsGateExpertsUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_experts_gate_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
@@ -315,20 +323,20 @@ var (
 		{Name: "w_experts_up_proj", Elem: plan.ElemTyped},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 192},
 		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsExpertsDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_experts_down_proj", Elem: plan.ElemTyped},
 		{Name: "expert_starts", Space: arena, Elem: plan.ElemU32},
 		{Name: "expert_members", Space: arena, Elem: plan.ElemU32},
 		{Name: "experts_swiglu", Space: arena, Elem: plan.ElemAct, Stride: 192},
 		{Name: "experts_down", Space: arena, Write: true, Stride: 512},
 		{Name: "tickets", Space: plan.SpaceCounters, Elem: plan.ElemCounter, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsAttnNormX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "experts_down", Space: arena, Stride: 512},
 		{Name: "routing", Space: arena, Elem: plan.ElemRoute, Stride: 16},
 		{Name: "shared_down", Space: arena, Stride: 256},
@@ -378,7 +386,7 @@ var kernels = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true},
 			{Name: "w_next_norm"},
@@ -396,8 +404,8 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(7, 160), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -407,8 +415,8 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 2, Count: 32, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 16, Up: -1, In: vec(1, 128), Out: vec(5, 256), NormApply: &plan.NormApply{Squares: 2, Count: 32, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 128), KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
@@ -419,7 +427,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 128}}, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 16, Up: -1, In: vec(1, 64), Out: vec(2, 128)}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesEmbed),
 	},
@@ -429,7 +437,7 @@ var kernels = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsAttend,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 128}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: vec(0, 128), QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -440,7 +448,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 64), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -450,7 +458,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 256), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -466,7 +474,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: 3, In: vec(1, 256), Out: vec(4, 512), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -484,7 +492,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 512), Out: vec(3, 256), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesEmbed),
 	},
@@ -494,8 +502,8 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 96}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 8), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 5, In: vec(1, 256), Out: vec(6, 96), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -506,7 +514,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 2, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 96), NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 2, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -517,7 +525,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 2, Routing: 2, Shared: 3, SharedCols: 96, SharedIn: plan.Vec{Slot: 4, Stride: 96}, Add: 5},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 16, Up: -1, In: vec(1, 96), Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 2, Routing: 2, Shared: 3, SharedCols: 96, SharedIn: vec(4, 96), Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
@@ -527,7 +535,7 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 1024}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 1024), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -536,7 +544,7 @@ var kernels = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true, Stride: 256},
 			{Name: "w_next_norm"},
@@ -556,8 +564,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(8, 160), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -568,8 +576,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 3, Count: 8, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 128), Out: vec(5, 256), NormApply: &plan.NormApply{Squares: 3, Count: 8, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 128), KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
@@ -581,7 +589,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 64), Out: vec(3, 128)}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesEmbed),
 	},
@@ -592,7 +600,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 128), QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -603,7 +611,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 4}, Out: vec(3, 128), Dim: 128},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -615,7 +623,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 128), Out: vec(3, 64)}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -626,7 +634,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 256), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -635,7 +643,7 @@ var kernels = []plan.Kernel{
 		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -644,7 +652,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: vec(2, 256), Out: vec(5, 512), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -653,7 +661,7 @@ var kernels = []plan.Kernel{
 		Doc:     docDown,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 512},
 			{Name: "x", Space: arena, Stride: 256},
@@ -664,7 +672,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 512), Out: vec(4, 256), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesEmbed),
 	},
@@ -675,8 +683,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 8), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: vec(2, 256), Out: vec(7, 96), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -688,7 +696,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 8, K: 2}},
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(7, 96), Out: vec(8, 256)}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -700,7 +708,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 72, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 96), NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 72, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -712,7 +720,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 96, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(4, 96), Out: vec(5, 256)}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 96, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -723,7 +731,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 256), Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("attn_norm_x16", typesCombineX16),
 	},
@@ -734,7 +742,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 256), Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
@@ -757,7 +765,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 1024}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 1024), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
@@ -797,7 +805,7 @@ var kernelsNextN = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 512}, Out: plan.Vec{Slot: 2, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 512), Out: vec(2, 256), NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("eh_proj", typesEmbed),
 	},
@@ -807,8 +815,8 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(7, 160), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -818,8 +826,8 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 2, Count: 32, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 16, Up: -1, In: vec(1, 128), Out: vec(5, 256), NormApply: &plan.NormApply{Squares: 2, Count: 32, Eps: 1e-05}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 128), KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
@@ -830,7 +838,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 2, Stride: 128}}, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 16, Up: -1, In: vec(1, 64), Out: vec(2, 128)}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesEmbed),
 	},
@@ -840,7 +848,7 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsAttend,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 128}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: vec(0, 128), QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -851,7 +859,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 64), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -861,7 +869,7 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 256), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -871,8 +879,8 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsRouterSharedGateSharedUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 8}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 5, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 6, Stride: 96}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 8), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 5, In: vec(1, 256), Out: vec(6, 96), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, W: 4, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up", typesRouterSharedGateSharedUp),
 	},
@@ -883,7 +891,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsExpertsGateExpertsUp,
 		Args:    []int{2, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 2, Routing: 3},
+			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 96), NormApply: &plan.NormApply{Squares: 5, Count: 64, Eps: 1e-05}, Gating: &plan.Gating{Bias: 1, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}}, W: 2, K: 2, Routing: 3},
 		},
 		Variants: plan.Variants("experts_gate_experts_up", typesQAKvA),
 	},
@@ -894,7 +902,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsExpertsDownSharedDown,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 2, Routing: 2, Shared: 3, SharedCols: 96, SharedIn: plan.Vec{Slot: 4, Stride: 96}, Add: 5},
+			&plan.ExpertsSum{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 16, Up: -1, In: vec(1, 96), Out: plan.Vec{Slot: 6}, NormPartial: &plan.NormPartial{Weight: 7, Ready: 8, Squares: 9, Group: 4}}, K: 2, Routing: 2, Shared: 3, SharedCols: 96, SharedIn: vec(4, 96), Add: 5},
 		},
 		Variants: plan.Variants("experts_down_shared_down", typesQAKvA),
 	},
@@ -904,7 +912,7 @@ var kernelsNextN = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 1024}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 1024), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-05}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -913,7 +921,7 @@ var kernelsNextN = []plan.Kernel{
 		Doc:     docEhProjNextN,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_eh_proj", Elem: plan.ElemTyped},
 			{Name: "joined", Space: arena, Elem: plan.ElemAct, Stride: 512},
 			{Name: "x", Space: arena, Write: true, Stride: 256},
@@ -923,7 +931,7 @@ var kernelsNextN = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 512), Out: vec(3, 256), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("eh_proj_x16", typesEmbed),
 	},
@@ -934,8 +942,8 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(8, 160), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -946,8 +954,8 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 5, Stride: 256}, NormApply: &plan.NormApply{Squares: 3, Count: 8, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 128}, KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 128), Out: vec(5, 256), NormApply: &plan.NormApply{Squares: 3, Count: 8, Eps: 1e-05}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 32}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 128), KPe: plan.Vec{Slot: 6, Offset: 128, Stride: 32}, LatDim: 128, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 32}, Norm: &plan.Norm{Weight: 7, Eps: 1e-05}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
@@ -959,7 +967,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 32, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 64), Out: vec(3, 128)}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesEmbed),
 	},
@@ -970,7 +978,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 128}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 128), QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 64}, Heads: 4, LatDim: 128, PeDim: 32, Scale: 0.125, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 32}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -981,7 +989,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 128}, Dim: 128},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 4}, Out: vec(3, 128), Dim: 128},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -993,7 +1001,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 128}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 128), Out: vec(3, 64)}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -1004,7 +1012,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 256), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -1015,8 +1023,8 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsRouterSharedGateSharedUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 8}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 8, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 8), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 6, In: vec(2, 256), Out: vec(7, 96), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 5, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("router_shared_gate_shared_up_x16", typesRouterSharedGateSharedUp),
 	},
@@ -1028,7 +1036,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Parts: []plan.Part{
 			&plan.RouteBatch{Gating: plan.Gating{Logits: 1, Bias: 2, Experts: 8, K: 2, Sigmoid: true, Normalize: true, Scale: 1.8, Groups: 1, KGroups: 1}, Routing: 3, Grouping: plan.Grouping{Starts: 4, Members: 5, Experts: 8, K: 2}},
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 7, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 256}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(7, 96), Out: vec(8, 256)}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("group_experts_shared_down_x16", typesEmbed),
 	},
@@ -1040,7 +1048,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1, 6},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: plan.Vec{Slot: 7, Stride: 96}, NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 72, Tickets: 8},
+			&plan.Experts{Product: plan.Product{Rows: 96, Cols: 256, RowsPerGroup: 16, SplitK: 4, Tokens: 8, Up: 6, In: plan.Vec{Slot: 4}, Out: vec(7, 96), NormApply: &plan.NormApply{Squares: 5, Count: 16, Eps: 1e-05}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 72, Tickets: 8},
 		},
 		Variants: plan.Variants("experts_gate_experts_up_x16", typesQAKvA),
 	},
@@ -1052,7 +1060,7 @@ var kernelsNextN = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 4, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 256}}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 96, Tickets: 6},
+			&plan.Experts{Product: plan.Product{Rows: 256, Cols: 96, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(4, 96), Out: vec(5, 256)}, W: 1, K: 2, Routing: -1, Grouping: &plan.Grouping{Starts: 2, Members: 3, Experts: 8, K: 2}, Shares: 1, Persistent: 96, Tickets: 6},
 		},
 		Variants: plan.Variants("experts_down_x16", typesEmbed),
 	},
@@ -1063,7 +1071,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsAttnNormX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.WeightedSum{In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
+			&plan.WeightedSum{In: vec(1, 256), Out: plan.Vec{Slot: 5}, K: 2, Dim: 256, Routing: 2, Add: []int{3, 4}, RowsPerGroup: 128, NormPartial: &plan.NormPartial{Weight: 6, Ready: 7, Squares: 8, Group: 16}},
 		},
 		Variants: plan.Variants("final_norm_x16", typesCombineX16),
 	},
@@ -1086,7 +1094,7 @@ var kernelsNextN = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 1024}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1024, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 1024), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-05}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},

@@ -5,19 +5,21 @@ package tinyglm
 import "mla/runtime/plan"
 
 var (
-	after  = plan.After
-	beside = plan.Beside
-	at     = plan.At
-	weight = plan.OfWeight
-	next   = plan.OfNext
-	cache  = plan.OfCache
-	args   = plan.OfArgs
-	row    = plan.Of(plan.SpaceRow)
-	rope   = plan.Of(plan.SpaceRope)
-	tables = plan.Of(plan.SpaceTables)
-	logits = plan.Of(plan.SpaceLogits)
-	wanted = plan.Of(plan.SpaceWanted)
-	heads  = plan.Of(plan.SpaceHeads)
+	after   = plan.After
+	beside  = plan.Beside
+	at      = plan.At
+	weight  = plan.OfWeight
+	next    = plan.OfNext
+	cache   = plan.OfCache
+	args    = plan.OfArgs
+	pick    = plan.OfPick
+	counter = plan.OfCounter
+	row     = plan.Of(plan.SpaceRow)
+	rope    = plan.Of(plan.SpaceRope)
+	tables  = plan.Of(plan.SpaceTables)
+	logits  = plan.Of(plan.SpaceLogits)
+	wanted  = plan.Of(plan.SpaceWanted)
+	heads   = plan.Of(plan.SpaceHeads)
 )
 
 // sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
@@ -100,8 +102,8 @@ var sequences = []plan.Sequence{
 			after(kOProjX16, 1, row, weight(9), at(86016, 16384), at(0, 16384), at(16384, 16384), weight(10), at(32768, 16384), at(49152, 1024)),
 			after(kRouterSharedGateSharedUpX16, 1, row, weight(14), at(32768, 16384), at(49152, 1024), at(0, 1024), weight(19), weight(20), at(50176, 16384)),
 			after(kGroupExpertsSharedDownX16, 1, row, at(0, 1024), weight(15), at(1024, 2048), at(3072, 28), at(3328, 128), weight(21), at(50176, 16384), at(66560, 16384)),
-			after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(3072, 28), at(3328, 128), at(32768, 16384), at(49152, 1024), weight(17), at(82944, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 1, row, weight(18), at(3072, 28), at(3328, 128), at(82944, 32768), at(32768, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(3072, 28), at(3328, 128), at(32768, 16384), at(49152, 1024), weight(17), at(82944, 32768), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 1, row, weight(18), at(3072, 28), at(3328, 128), at(82944, 32768), at(32768, 32768), counter(0, 4), args(8)),
 			after(kAttnNormX16, 1, row, at(32768, 32768), at(1024, 2048), at(66560, 16384), at(16384, 16384), at(82944, 16384), next(1), at(99328, 16384), at(0, 1024)),
 			after(kQAKvAX16, 2, row, weight(2), at(99328, 16384), at(0, 1024), weight(3), at(1024, 16384), at(17408, 1024), weight(5), at(18432, 18432)),
 			after(kQBStoreKvX16, 2, row, weight(4), at(1024, 16384), at(17408, 1024), rope, at(36864, 32768), at(18432, 18432), weight(6), cache(2), tables),
@@ -112,8 +114,8 @@ var sequences = []plan.Sequence{
 			after(kOProjX16, 2, row, weight(9), at(99328, 16384), at(82944, 16384), at(0, 16384), weight(10), at(16384, 16384), at(32768, 1024)),
 			after(kRouterSharedGateSharedUpX16, 2, row, weight(14), at(16384, 16384), at(32768, 1024), at(33792, 1024), weight(19), weight(20), at(34816, 16384)),
 			after(kGroupExpertsSharedDownX16, 2, row, at(33792, 1024), weight(15), at(51200, 2048), at(53248, 28), at(53504, 128), weight(21), at(34816, 16384), at(53760, 16384)),
-			after(kExpertsGateExpertsUpX16, 2, row, weight(16), at(53248, 28), at(53504, 128), at(16384, 16384), at(32768, 1024), weight(17), at(70144, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 2, row, weight(18), at(53248, 28), at(53504, 128), at(70144, 32768), at(16384, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 2, row, weight(16), at(53248, 28), at(53504, 128), at(16384, 16384), at(32768, 1024), weight(17), at(70144, 32768), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 2, row, weight(18), at(53248, 28), at(53504, 128), at(70144, 32768), at(16384, 32768), counter(0, 4), args(8)),
 			after(kAttnNormX16, 2, row, at(16384, 32768), at(51200, 2048), at(53760, 16384), at(0, 16384), at(70144, 16384), next(1), at(86528, 16384), at(49152, 1024)),
 		}},
 		plan.Repeat{Times: 2, Layers: 1, More: 11, Dispatches: []plan.Dispatch{
@@ -126,8 +128,8 @@ var sequences = []plan.Sequence{
 			after(kOProjX16, 3, row, weight(9), at(86528, 16384), at(70144, 16384), at(0, 16384), weight(10), at(16384, 16384), at(32768, 1024)),
 			after(kRouterSharedGateSharedUpX16, 3, row, weight(14), at(16384, 16384), at(32768, 1024), at(33792, 1024), weight(19), weight(20), at(34816, 16384)),
 			after(kGroupExpertsSharedDownX16, 3, row, at(33792, 1024), weight(15), at(51200, 2048), at(53248, 28), at(53504, 128), weight(21), at(34816, 16384), at(53760, 16384)),
-			after(kExpertsGateExpertsUpX16, 3, row, weight(16), at(53248, 28), at(53504, 128), at(16384, 16384), at(32768, 1024), weight(17), at(70144, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-			after(kExpertsDownX16, 3, row, weight(18), at(53248, 28), at(53504, 128), at(70144, 32768), at(16384, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+			after(kExpertsGateExpertsUpX16, 3, row, weight(16), at(53248, 28), at(53504, 128), at(16384, 16384), at(32768, 1024), weight(17), at(70144, 32768), counter(0, 4), args(16)),
+			after(kExpertsDownX16, 3, row, weight(18), at(53248, 28), at(53504, 128), at(70144, 32768), at(16384, 32768), counter(0, 4), args(8)),
 			after(kAttnNormX16, 3, row, at(16384, 32768), at(51200, 2048), at(53760, 16384), at(0, 16384), at(70144, 16384), next(1), at(86528, 16384), at(49152, 1024)),
 		}},
 		plan.Repeat{Times: 1, Dispatches: []plan.Dispatch{
@@ -196,8 +198,8 @@ var sequencesF16 = []plan.Sequence{
 		after(kOProjX16, 1, row, weight(9), at(53248, 8192), at(0, 16384), at(16384, 16384), weight(10), at(32768, 8192), at(40960, 1024)),
 		after(kRouterSharedGateSharedUpX16, 1, row, weight(14), at(32768, 8192), at(40960, 1024), at(0, 1024), weight(19), weight(20), at(1024, 8192)),
 		after(kGroupExpertsSharedDownX16, 1, row, at(0, 1024), weight(15), at(9216, 2048), at(11264, 28), at(11520, 128), weight(21), at(1024, 8192), at(41984, 16384)),
-		after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(11264, 28), at(11520, 128), at(32768, 8192), at(40960, 1024), weight(17), at(58368, 16384), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 1, row, weight(18), at(11264, 28), at(11520, 128), at(58368, 16384), at(74752, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 1, row, weight(16), at(11264, 28), at(11520, 128), at(32768, 8192), at(40960, 1024), weight(17), at(58368, 16384), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 1, row, weight(18), at(11264, 28), at(11520, 128), at(58368, 16384), at(74752, 32768), counter(0, 4), args(8)),
 		after(kAttnNormX16, 1, row, at(74752, 32768), at(9216, 2048), at(41984, 16384), at(16384, 16384), at(58368, 16384), next(1), at(0, 8192), at(8192, 1024)),
 		after(kQAKvAX16, 2, row, weight(2), at(0, 8192), at(8192, 1024), weight(3), at(9216, 8192), at(17408, 1024), weight(5), at(18432, 9216)),
 		after(kQBStoreKvX16, 2, row, weight(4), at(9216, 8192), at(17408, 1024), rope, at(27648, 16384), at(18432, 9216), weight(6), cache(2), tables),
@@ -208,8 +210,8 @@ var sequencesF16 = []plan.Sequence{
 		after(kOProjX16, 2, row, weight(9), at(36864, 8192), at(58368, 16384), at(0, 16384), weight(10), at(16384, 8192), at(24576, 1024)),
 		after(kRouterSharedGateSharedUpX16, 2, row, weight(14), at(16384, 8192), at(24576, 1024), at(25600, 1024), weight(19), weight(20), at(26624, 8192)),
 		after(kGroupExpertsSharedDownX16, 2, row, at(25600, 1024), weight(15), at(34816, 2048), at(36864, 28), at(37120, 128), weight(21), at(26624, 8192), at(37376, 16384)),
-		after(kExpertsGateExpertsUpX16, 2, row, weight(16), at(36864, 28), at(37120, 128), at(16384, 8192), at(24576, 1024), weight(17), at(53760, 16384), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 2, row, weight(18), at(36864, 28), at(37120, 128), at(53760, 16384), at(70144, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 2, row, weight(16), at(36864, 28), at(37120, 128), at(16384, 8192), at(24576, 1024), weight(17), at(53760, 16384), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 2, row, weight(18), at(36864, 28), at(37120, 128), at(53760, 16384), at(70144, 32768), counter(0, 4), args(8)),
 		after(kAttnNormX16, 2, row, at(70144, 32768), at(34816, 2048), at(37376, 16384), at(0, 16384), at(16384, 16384), next(1), at(53760, 8192), at(32768, 1024)),
 		after(kQAKvAX16, 3, row, weight(2), at(53760, 8192), at(32768, 1024), weight(3), at(0, 8192), at(8192, 1024), weight(5), at(33792, 9216)),
 		after(kQBStoreKvX16, 3, row, weight(4), at(0, 8192), at(8192, 1024), rope, at(43008, 16384), at(33792, 9216), weight(6), cache(3), tables),
@@ -220,8 +222,8 @@ var sequencesF16 = []plan.Sequence{
 		after(kOProjX16, 3, row, weight(9), at(0, 8192), at(16384, 16384), at(32768, 16384), weight(10), at(8192, 8192), at(49152, 1024)),
 		after(kRouterSharedGateSharedUpX16, 3, row, weight(14), at(8192, 8192), at(49152, 1024), at(0, 1024), weight(19), weight(20), at(16384, 8192)),
 		after(kGroupExpertsSharedDownX16, 3, row, at(0, 1024), weight(15), at(1024, 2048), at(3072, 28), at(3328, 128), weight(21), at(16384, 8192), at(50176, 16384)),
-		after(kExpertsGateExpertsUpX16, 3, row, weight(16), at(3072, 28), at(3328, 128), at(8192, 8192), at(49152, 1024), weight(17), at(16384, 16384), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 3, row, weight(18), at(3072, 28), at(3328, 128), at(16384, 16384), at(66560, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 3, row, weight(16), at(3072, 28), at(3328, 128), at(8192, 8192), at(49152, 1024), weight(17), at(16384, 16384), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 3, row, weight(18), at(3072, 28), at(3328, 128), at(16384, 16384), at(66560, 32768), counter(0, 4), args(8)),
 		after(kAttnNormX16, 3, row, at(66560, 32768), at(1024, 2048), at(50176, 16384), at(32768, 16384), at(3072, 16384), next(1), at(19456, 8192), at(0, 1024)),
 		after(kQAKvAX16, 4, row, weight(2), at(19456, 8192), at(0, 1024), weight(3), at(27648, 8192), at(1024, 1024), weight(5), at(35840, 9216)),
 		after(kQBStoreKvX16, 4, row, weight(4), at(27648, 8192), at(1024, 1024), rope, at(45056, 16384), at(35840, 9216), weight(6), cache(4), tables),
@@ -232,8 +234,8 @@ var sequencesF16 = []plan.Sequence{
 		after(kOProjX16, 4, row, weight(9), at(56320, 8192), at(3072, 16384), at(19456, 16384), weight(10), at(35840, 8192), at(0, 1024)),
 		after(kRouterSharedGateSharedUpX16, 4, row, weight(14), at(35840, 8192), at(0, 1024), at(1024, 1024), weight(19), weight(20), at(2048, 8192)),
 		after(kGroupExpertsSharedDownX16, 4, row, at(1024, 1024), weight(15), at(10240, 2048), at(12288, 28), at(12544, 128), weight(21), at(2048, 8192), at(44032, 16384)),
-		after(kExpertsGateExpertsUpX16, 4, row, weight(16), at(12288, 28), at(12544, 128), at(35840, 8192), at(0, 1024), weight(17), at(60416, 16384), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 4, row, weight(18), at(12288, 28), at(12544, 128), at(60416, 16384), at(76800, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 4, row, weight(16), at(12288, 28), at(12544, 128), at(35840, 8192), at(0, 1024), weight(17), at(60416, 16384), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 4, row, weight(18), at(12288, 28), at(12544, 128), at(60416, 16384), at(76800, 32768), counter(0, 4), args(8)),
 		after(kAttnNormX16, 4, row, at(76800, 32768), at(10240, 2048), at(44032, 16384), at(19456, 16384), at(60416, 16384), next(1), at(0, 8192), at(8192, 1024)),
 		after(kQAKvAX16, 5, row, weight(2), at(0, 8192), at(8192, 1024), weight(3), at(9216, 8192), at(17408, 1024), weight(5), at(18432, 9216)),
 		after(kQBStoreKvX16, 5, row, weight(4), at(9216, 8192), at(17408, 1024), rope, at(27648, 16384), at(18432, 9216), weight(6), cache(5), tables),
@@ -244,8 +246,8 @@ var sequencesF16 = []plan.Sequence{
 		after(kOProjX16, 5, row, weight(9), at(36864, 8192), at(60416, 16384), at(0, 16384), weight(10), at(16384, 8192), at(24576, 1024)),
 		after(kRouterSharedGateSharedUpX16, 5, row, weight(14), at(16384, 8192), at(24576, 1024), at(25600, 1024), weight(19), weight(20), at(26624, 8192)),
 		after(kGroupExpertsSharedDownX16, 5, row, at(25600, 1024), weight(15), at(34816, 2048), at(36864, 28), at(37120, 128), weight(21), at(26624, 8192), at(37376, 16384)),
-		after(kExpertsGateExpertsUpX16, 5, row, weight(16), at(36864, 28), at(37120, 128), at(16384, 8192), at(24576, 1024), weight(17), at(53760, 16384), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(16)),
-		after(kExpertsDownX16, 5, row, weight(18), at(36864, 28), at(37120, 128), at(53760, 16384), at(70144, 32768), plan.Operand{Space: plan.SpaceCounters, Bytes: 4}, args(8)),
+		after(kExpertsGateExpertsUpX16, 5, row, weight(16), at(36864, 28), at(37120, 128), at(16384, 8192), at(24576, 1024), weight(17), at(53760, 16384), counter(0, 4), args(16)),
+		after(kExpertsDownX16, 5, row, weight(18), at(36864, 28), at(37120, 128), at(53760, 16384), at(70144, 32768), counter(0, 4), args(8)),
 		after(kFinalNormX16, 5, row, at(70144, 32768), at(34816, 2048), at(37376, 16384), at(0, 16384), at(16384, 16384), weight(22), at(53760, 8192), at(32768, 1024)),
 		after(kGatherX16, -1, wanted, at(53760, 8192), at(32768, 1024)),
 		after(kLmHeadX16, -1, wanted, weight(23), at(53760, 8192), at(32768, 1024), logits),
@@ -254,6 +256,6 @@ var sequencesF16 = []plan.Sequence{
 
 // picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
-	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 8192}, plan.Operand{Space: plan.SpacePick, Offset: 812288, Bytes: 262144}, plan.Operand{Space: plan.SpacePick, Offset: 1074432, Bytes: 1024}, plan.Operand{Space: plan.SpacePick, Offset: 1075456, Bytes: 1024}),
-	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 795904, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 812288, Bytes: 262144}, plan.Operand{Space: plan.SpacePick, Offset: 1074432, Bytes: 1024}, plan.Operand{Space: plan.SpacePick, Offset: 1075456, Bytes: 1024}, plan.Operand{Space: plan.SpacePick, Offset: 1076480, Bytes: 262144}, plan.Operand{Space: plan.SpacePick, Offset: 1338624, Bytes: 262144}, row),
+	after(kPicksScan, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 8192), pick(812288, 262144), pick(1074432, 1024), pick(1075456, 1024)),
+	after(kPicksPick, -1, pick(0, 1280), pick(795904, 16384), pick(812288, 262144), pick(1074432, 1024), pick(1075456, 1024), pick(1076480, 262144), pick(1338624, 262144), row),
 }

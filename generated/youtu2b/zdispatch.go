@@ -5,19 +5,21 @@ package youtu2b
 import "mla/runtime/plan"
 
 var (
-	after  = plan.After
-	beside = plan.Beside
-	at     = plan.At
-	weight = plan.OfWeight
-	next   = plan.OfNext
-	cache  = plan.OfCache
-	args   = plan.OfArgs
-	row    = plan.Of(plan.SpaceRow)
-	rope   = plan.Of(plan.SpaceRope)
-	tables = plan.Of(plan.SpaceTables)
-	logits = plan.Of(plan.SpaceLogits)
-	wanted = plan.Of(plan.SpaceWanted)
-	heads  = plan.Of(plan.SpaceHeads)
+	after   = plan.After
+	beside  = plan.Beside
+	at      = plan.At
+	weight  = plan.OfWeight
+	next    = plan.OfNext
+	cache   = plan.OfCache
+	args    = plan.OfArgs
+	pick    = plan.OfPick
+	counter = plan.OfCounter
+	row     = plan.Of(plan.SpaceRow)
+	rope    = plan.Of(plan.SpaceRope)
+	tables  = plan.Of(plan.SpaceTables)
+	logits  = plan.Of(plan.SpaceLogits)
+	wanted  = plan.Of(plan.SpaceWanted)
+	heads   = plan.Of(plan.SpaceHeads)
 )
 
 // sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
@@ -539,11 +541,11 @@ var sequencesF16Nvidia = []plan.Sequence{
 
 // picking lists the dispatches that sample tokens from the logits of rows.
 var pickingApple = []plan.Dispatch{
-	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 256512}, plan.Operand{Space: plan.SpacePick, Offset: 1060608, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 9268992, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9301248, Bytes: 32256}),
-	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1044224, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1060608, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 9268992, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9301248, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9333504, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 17541888, Bytes: 8208384}, row),
+	after(kPicksScan, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 256512), pick(1060608, 8208384), pick(9268992, 32256), pick(9301248, 32256)),
+	after(kPicksPick, -1, pick(0, 1280), pick(1044224, 16384), pick(1060608, 8208384), pick(9268992, 32256), pick(9301248, 32256), pick(9333504, 8208384), pick(17541888, 8208384), row),
 }
 
 var pickingNvidia = []plan.Dispatch{
-	after(kPicksScanNvidia, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 256512}, plan.Operand{Space: plan.SpacePick, Offset: 1060608, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 9268992, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9301248, Bytes: 32256}),
-	after(kPicksPickNvidia, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1044224, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 1060608, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 9268992, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9301248, Bytes: 32256}, plan.Operand{Space: plan.SpacePick, Offset: 9333504, Bytes: 8208384}, plan.Operand{Space: plan.SpacePick, Offset: 17541888, Bytes: 8208384}, row),
+	after(kPicksScanNvidia, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 256512), pick(1060608, 8208384), pick(9268992, 32256), pick(9301248, 32256)),
+	after(kPicksPickNvidia, -1, pick(0, 1280), pick(1044224, 16384), pick(1060608, 8208384), pick(9268992, 32256), pick(9301248, 32256), pick(9333504, 8208384), pick(17541888, 8208384), row),
 }

@@ -8,6 +8,14 @@ import (
 )
 
 const arena = plan.SpaceArena
+
+var (
+	vec        = plan.VecOf
+	rowSlot    = plan.RowSlot
+	argsSlot   = plan.ArgsSlot
+	tablesSlot = plan.TablesSlot
+)
+
 const (
 	kEmbed = iota
 	kQAKvA
@@ -251,7 +259,7 @@ var (
 // Slots that several kernels share.
 var (
 	slotsEmbed = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 		{Name: "x", Space: arena, Write: true},
 		{Name: "w_next_norm"},
@@ -272,27 +280,27 @@ var (
 		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct},
 		{Name: "ready_squares", Space: arena},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "rope", Space: plan.SpaceRope},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
 		{Name: "w_kv_a_layernorm"},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 	}
 	slotsKB = []plan.Slot{
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsVB = []plan.Slot{
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct},
 		{Name: "attend_ml", Space: arena},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsOProj = []plan.Slot{
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
@@ -326,7 +334,7 @@ var (
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 	}
 	slotsEmbedX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 		{Name: "x", Space: arena, Write: true, Stride: 2048},
 		{Name: "w_next_norm"},
@@ -334,7 +342,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
 	}
 	slotsQAKvAX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 128},
@@ -345,7 +353,7 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
 	}
 	slotsQBStoreKvX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 1536},
 		{Name: "ready_squares", Space: arena, Stride: 96},
@@ -354,39 +362,39 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 		{Name: "w_kv_a_layernorm"},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 	}
 	slotsKBX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsAttendX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 65536},
 		{Name: "attend_ml", Space: arena, Write: true, Stride: 256},
 	}
 	slotsCombineX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 65536},
 		{Name: "attend_ml", Space: arena, Stride: 256},
 		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
 	}
 	slotsVBX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 		{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsOProjX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -396,7 +404,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 128},
 	}
 	slotsGateUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 128},
@@ -404,7 +412,7 @@ var (
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
 	}
 	slotsDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_down_proj", Elem: plan.ElemTyped},
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -426,7 +434,7 @@ var (
 		{Name: "lm_head", Space: plan.SpaceLogits, Write: true, Stride: 128256},
 	}
 	slotsEmbedX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 		{Name: "x", Space: arena, Write: true, Stride: 2048},
 		{Name: "w_next_norm"},
@@ -434,7 +442,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 	}
 	slotsQAKvAX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 64},
@@ -445,7 +453,7 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 576},
 	}
 	slotsQBX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 1536},
 		{Name: "ready_squares", Space: arena, Stride: 48},
@@ -453,31 +461,31 @@ var (
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 3072},
 	}
 	slotsStoreKvX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 		{Name: "w_kv_a_layernorm"},
 		{Name: "rope", Space: plan.SpaceRope},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 	}
 	slotsExpandKeysExpandValuesX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "heads", Space: plan.SpaceHeads, Elem: plan.ElemAct, Write: true},
 		{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsAttentionX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 		{Name: "heads", Space: plan.SpaceHeads, Elem: plan.ElemAct},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
 	}
 	slotsOProjX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -487,7 +495,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 64},
 	}
 	slotsGateUpX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 		{Name: "ready_squares", Space: arena, Stride: 64},
@@ -495,7 +503,7 @@ var (
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
 	}
 	slotsDownX512 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_down_proj", Elem: plan.ElemTyped},
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
 		{Name: "x", Space: arena, Stride: 2048},
@@ -555,8 +563,8 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 2}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 2, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -566,8 +574,8 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 768, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 1536), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 2, Count: 768, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
@@ -578,7 +586,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 192}, Out: plan.Vec{Slot: 2, Stride: 512}}, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: vec(1, 192), Out: vec(2, 512)}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -590,14 +598,14 @@ var kernelsApple = []plan.Kernel{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			rowSlot,
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}},
+			&plan.Attend{QAbs: vec(0, 512), QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -608,7 +616,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}, Heads: 16}}, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 128), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 160, Tile: 16, PerCore: 3}, Heads: 16}}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesVB),
 	},
@@ -618,7 +626,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 2048), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesVB),
 	},
@@ -628,7 +636,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 6144}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 8, SplitK: 2, Up: 3, In: vec(1, 2048), Out: vec(4, 6144), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -638,7 +646,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 6144}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 6144), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 2}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesVB),
 	},
@@ -648,7 +656,7 @@ var kernelsApple = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 128256}, NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, Up: -1, In: vec(1, 2048), Out: vec(3, 128256), NormApply: &plan.NormApply{Squares: 2, Count: 1024, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -670,8 +678,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -682,8 +690,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 1536), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
@@ -695,7 +703,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 192), Out: vec(3, 512)}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -706,7 +714,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -717,7 +725,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 16}, Out: vec(3, 512), Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -729,7 +737,7 @@ var kernelsApple = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 512), Out: vec(3, 128)}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesVB),
 	},
@@ -740,7 +748,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesVB),
 	},
@@ -751,7 +759,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: vec(2, 2048), Out: vec(5, 6144), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -762,7 +770,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 6144), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesVB),
 	},
@@ -785,7 +793,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 128256), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
@@ -807,8 +815,8 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x512", typesQAKvA),
 	},
@@ -819,7 +827,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 1536), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x512", typesVB),
 	},
@@ -830,7 +838,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsStoreKvX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("store_kv_x512", typesAttend),
 	},
@@ -854,7 +862,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsAttentionX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 192}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.07216878364870323, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: plan.Vec{Slot: 4, Stride: 128}, RowsPerGroup: 32, SplitK: 8, Tile: 64},
+			&plan.AttendHeads{QNope: vec(1, 192), QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.07216878364870323, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: vec(4, 128), RowsPerGroup: 32, SplitK: 8, Tile: 64},
 		},
 		Variants: plan.Variants("attention_x512", typesCombineX16),
 	},
@@ -865,7 +873,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesVB),
 	},
@@ -876,7 +884,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 64, Tokens: 32, Up: 4, In: vec(2, 2048), Out: vec(5, 6144), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQAKvA),
 	},
@@ -887,7 +895,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, Tokens: 32, Up: -1, In: vec(2, 6144), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesVB),
 	},
@@ -910,7 +918,7 @@ var kernelsApple = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 128256), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesEmbed),
 	},
@@ -953,8 +961,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQAKvA,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 7, Stride: 576}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: vec(1, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(7, 576), NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -964,8 +972,8 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsQBStoreKv,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 1536), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 2, Count: 384, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
@@ -976,7 +984,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsKB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 192}, Out: plan.Vec{Slot: 2, Stride: 512}}, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Up: -1, In: vec(1, 192), Out: vec(2, 512)}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -988,13 +996,13 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			rowSlot,
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 512}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: vec(0, 512), QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -1005,7 +1013,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsVB,
 		Args:    []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}}, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 32, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 128), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 16}}, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesVB),
 	},
@@ -1015,7 +1023,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsOProj,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Up: -1, In: vec(1, 2048), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesVB),
 	},
@@ -1025,7 +1033,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsGateUp,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 4, SplitK: 2, Up: 3, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 6144}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 4, SplitK: 2, Up: 3, In: vec(1, 2048), Out: vec(4, 6144), NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -1035,7 +1043,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 256,
 		Slots:   slotsDown,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 4, Up: -1, In: plan.Vec{Slot: 1, Stride: 6144}, Out: plan.Vec{Slot: 3, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 4, Up: -1, In: vec(1, 6144), Out: vec(3, 2048), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesVB),
 	},
@@ -1045,7 +1053,7 @@ var kernelsNvidia = []plan.Kernel{
 		Threads: 128,
 		Slots:   slotsLmHead,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 2048}, Out: plan.Vec{Slot: 3, Stride: 128256}, NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, Up: -1, In: vec(1, 2048), Out: vec(3, 128256), NormApply: &plan.NormApply{Squares: 2, Count: 512, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -1054,7 +1062,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true, Stride: 2048},
 			{Name: "w_next_norm"},
@@ -1072,7 +1080,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docQAKvA,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Stride: 512},
@@ -1084,8 +1092,8 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x2", typesQAKvA),
 	},
@@ -1094,7 +1102,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docQBStoreKv,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 1536},
 			{Name: "ready_squares", Space: arena, Stride: 384},
@@ -1103,12 +1111,12 @@ var kernelsNvidia = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 576},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 384, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 8, SplitK: 2, Tokens: 2, Up: -1, In: vec(2, 1536), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 384, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x2", typesQBStoreKv),
 	},
@@ -1120,7 +1128,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   2,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 16, Tokens: 2, Up: -1, In: vec(2, 192), Out: vec(3, 512)}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x2", typesKB),
 	},
@@ -1129,17 +1137,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 524288},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 2048},
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 64, Tile: 16}},
 		},
 		Variants: plan.Variants("attend_x2", typesAttend),
 	},
@@ -1148,17 +1156,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docVB,
 		Threads: 512,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 524288},
 			{Name: "attend_ml", Space: arena, Stride: 2048},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 2,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 128), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 64, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x2", typesVB),
 	},
@@ -1167,7 +1175,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docOProj,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_o_proj", Elem: plan.ElemTyped},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "x", Space: arena, Stride: 2048},
@@ -1178,7 +1186,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 4, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2", typesVB),
 	},
@@ -1187,7 +1195,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docGateUp,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_gate_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 2048},
 			{Name: "ready_squares", Space: arena, Stride: 512},
@@ -1196,7 +1204,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 4, SplitK: 2, Tokens: 2, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 4, SplitK: 2, Tokens: 2, Up: 4, In: vec(2, 2048), Out: vec(5, 6144), NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2", typesQAKvA),
 	},
@@ -1205,7 +1213,7 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docDown,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_down_proj", Elem: plan.ElemTyped},
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 6144},
 			{Name: "x", Space: arena, Stride: 2048},
@@ -1216,7 +1224,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 4, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 8, SplitK: 4, Tokens: 2, Up: -1, In: vec(2, 6144), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 4}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2", typesVB),
 	},
@@ -1249,7 +1257,7 @@ var kernelsNvidia = []plan.Kernel{
 		},
 		Width: 2,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, Tokens: 2, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 16, Tokens: 2, Up: -1, In: vec(2, 2048), Out: vec(4, 128256), NormApply: &plan.NormApply{Squares: 3, Count: 512, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x2", typesEmbed),
 	},
@@ -1271,8 +1279,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x4", typesQAKvA),
 	},
@@ -1283,8 +1291,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 1536), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x4", typesQBStoreKv),
 	},
@@ -1296,7 +1304,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   4,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: vec(2, 192), Out: vec(3, 512)}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x4", typesKB),
 	},
@@ -1305,17 +1313,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 262144},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 1024},
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16}},
 		},
 		Variants: plan.Variants("attend_x4", typesAttend),
 	},
@@ -1324,17 +1332,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docVB,
 		Threads: 512,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 262144},
 			{Name: "attend_ml", Space: arena, Stride: 1024},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 2048},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 128}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 64, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 128), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 16}}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x4", typesVB),
 	},
@@ -1345,7 +1353,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x4", typesVB),
 	},
@@ -1356,7 +1364,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: vec(2, 2048), Out: vec(5, 6144), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQAKvA),
 	},
@@ -1367,7 +1375,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 6144), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x4", typesVB),
 	},
@@ -1390,7 +1398,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(4, 128256), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x4", typesEmbed),
 	},
@@ -1412,8 +1420,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x8", typesQAKvA),
 	},
@@ -1424,8 +1432,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 1536), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x8", typesQBStoreKv),
 	},
@@ -1437,7 +1445,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 8, Up: -1, In: vec(2, 192), Out: vec(3, 512)}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x8", typesKB),
 	},
@@ -1446,17 +1454,17 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 3072},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 131072},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 512},
 		},
 		Width: 8,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}},
 		},
 		Variants: plan.Variants("attend_x8", typesAttend),
 	},
@@ -1465,14 +1473,14 @@ var kernelsNvidia = []plan.Kernel{
 		Doc:     docCombineX16,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 131072},
 			{Name: "attend_ml", Space: arena, Stride: 512},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
 		},
 		Width: 8,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 16, Tile: 16, Least: 32}, Heads: 16}, Out: vec(3, 512), Dim: 512},
 		},
 		Variants: plan.Variants("combine_x8", typesCombineX16),
 	},
@@ -1484,7 +1492,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   8,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 512), Out: vec(3, 128)}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x8", typesVB),
 	},
@@ -1495,7 +1503,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x8", typesVB),
 	},
@@ -1506,7 +1514,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: 4, In: vec(2, 2048), Out: vec(5, 6144), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x8", typesQAKvA),
 	},
@@ -1517,7 +1525,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, Tokens: 8, Up: -1, In: vec(2, 6144), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x8", typesVB),
 	},
@@ -1540,7 +1548,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   8,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 8, Up: -1, In: vec(2, 2048), Out: vec(4, 128256), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x8", typesEmbed),
 	},
@@ -1562,8 +1570,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -1574,8 +1582,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBStoreKvX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 512}, KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 1536), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 96, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 512), KPe: plan.Vec{Slot: 6, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
@@ -1587,7 +1595,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 192}, Out: plan.Vec{Slot: 3, Stride: 512}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 128, RowsPerGroup: 128, Tokens: 16, Up: -1, In: vec(2, 192), Out: vec(3, 512)}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -1598,7 +1606,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttendX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 512}, QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 512), QPe: plan.Vec{Slot: 2, Offset: 128, Stride: 192}, Heads: 16, LatDim: 512, PeDim: 64, Scale: 0.07216878364870323, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -1609,7 +1617,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsCombineX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 16}, Out: plan.Vec{Slot: 3, Stride: 512}, Dim: 512},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 16}, Out: vec(3, 512), Dim: 512},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -1621,7 +1629,7 @@ var kernelsNvidia = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 512}, Out: plan.Vec{Slot: 3, Stride: 128}}, W: 1, Batch: 16, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128, Cols: 512, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 512), Out: vec(3, 128)}, W: 1, Batch: 16, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesVB),
 	},
@@ -1632,7 +1640,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesVB),
 	},
@@ -1643,7 +1651,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: 4, In: vec(2, 2048), Out: vec(5, 6144), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -1654,7 +1662,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 16, SplitK: 8, Tokens: 16, Up: -1, In: vec(2, 6144), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesVB),
 	},
@@ -1677,7 +1685,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 128256), NormApply: &plan.NormApply{Squares: 3, Count: 128, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
@@ -1699,8 +1707,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x512", typesQAKvA),
 	},
@@ -1711,7 +1719,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 64, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 1536), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x512", typesVB),
 	},
@@ -1722,7 +1730,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsStoreKvX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("store_kv_x512", typesAttend),
 	},
@@ -1746,7 +1754,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttentionX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 192}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.07216878364870323, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: plan.Vec{Slot: 4, Stride: 128}, RowsPerGroup: 64, SplitK: 1, Tile: 32},
+			&plan.AttendHeads{QNope: vec(1, 192), QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.07216878364870323, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: vec(4, 128), RowsPerGroup: 64, SplitK: 1, Tile: 32},
 		},
 		Variants: plan.Variants("attention_x512", typesCombineX16),
 	},
@@ -1757,7 +1765,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x512", typesVB),
 	},
@@ -1768,7 +1776,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: vec(2, 2048), Out: vec(5, 6144), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x512", typesQAKvA),
 	},
@@ -1779,7 +1787,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   512,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, SplitK: 2, Tokens: 64, Up: -1, In: vec(2, 6144), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x512", typesVB),
 	},
@@ -1802,7 +1810,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsLmHeadX162,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 128256}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 128256, Cols: 2048, RowsPerGroup: 32, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 2048), Out: vec(4, 128256), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16_2", typesEmbed),
 	},
@@ -1824,8 +1832,8 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQAKvAX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 8, Stride: 576}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 1536, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 2048), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 32}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 576, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(8, 576), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x2048", typesQAKvA),
 	},
@@ -1836,7 +1844,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsQBX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 1536}, Out: plan.Vec{Slot: 5, Stride: 3072}, NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 3072, Cols: 1536, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 1536), Out: vec(5, 3072), NormApply: &plan.NormApply{Squares: 3, Count: 48, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 192, Dim: 64}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x2048", typesVB),
 	},
@@ -1847,7 +1855,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsStoreKvX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 512}, KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
+			&plan.StoreKV{Lat: vec(1, 512), KPe: plan.Vec{Slot: 1, Offset: 512, Stride: 64}, LatDim: 512, PeDim: 64, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 64, Dim: 64}},
 		},
 		Variants: plan.Variants("store_kv_x2048", typesAttend),
 	},
@@ -1871,7 +1879,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsAttentionX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 192}, QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.07216878364870323, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: plan.Vec{Slot: 4, Stride: 128}, RowsPerGroup: 64, SplitK: 1, Tile: 32},
+			&plan.AttendHeads{QNope: vec(1, 192), QPe: plan.Vec{Slot: 1, Offset: 128, Stride: 192}, Heads: 16, NopeDim: 128, PeDim: 64, VDim: 128, Scale: 0.07216878364870323, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: vec(4, 128), RowsPerGroup: 64, SplitK: 1, Tile: 32},
 		},
 		Variants: plan.Variants("attention_x2048", typesCombineX16),
 	},
@@ -1882,7 +1890,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsOProjX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 2048, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 2048), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x2048", typesVB),
 	},
@@ -1893,7 +1901,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsGateUpX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: plan.Vec{Slot: 2, Stride: 2048}, Out: plan.Vec{Slot: 5, Stride: 6144}, NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 6144, Cols: 2048, RowsPerGroup: 64, Tokens: 64, Up: 4, In: vec(2, 2048), Out: vec(5, 6144), NormApply: &plan.NormApply{Squares: 3, Count: 64, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x2048", typesQAKvA),
 	},
@@ -1904,7 +1912,7 @@ var kernelsNvidia = []plan.Kernel{
 		Slots:   slotsDownX512,
 		Width:   2048,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, Tokens: 64, Up: -1, In: plan.Vec{Slot: 2, Stride: 6144}, Out: plan.Vec{Slot: 4, Stride: 2048}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 2048, Cols: 6144, RowsPerGroup: 128, Tokens: 64, Up: -1, In: vec(2, 6144), Out: vec(4, 2048), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 32}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x2048", typesVB),
 	},

@@ -5,19 +5,21 @@ package youtumini
 import "mla/runtime/plan"
 
 var (
-	after  = plan.After
-	beside = plan.Beside
-	at     = plan.At
-	weight = plan.OfWeight
-	next   = plan.OfNext
-	cache  = plan.OfCache
-	args   = plan.OfArgs
-	row    = plan.Of(plan.SpaceRow)
-	rope   = plan.Of(plan.SpaceRope)
-	tables = plan.Of(plan.SpaceTables)
-	logits = plan.Of(plan.SpaceLogits)
-	wanted = plan.Of(plan.SpaceWanted)
-	heads  = plan.Of(plan.SpaceHeads)
+	after   = plan.After
+	beside  = plan.Beside
+	at      = plan.At
+	weight  = plan.OfWeight
+	next    = plan.OfNext
+	cache   = plan.OfCache
+	args    = plan.OfArgs
+	pick    = plan.OfPick
+	counter = plan.OfCounter
+	row     = plan.Of(plan.SpaceRow)
+	rope    = plan.Of(plan.SpaceRope)
+	tables  = plan.Of(plan.SpaceTables)
+	logits  = plan.Of(plan.SpaceLogits)
+	wanted  = plan.Of(plan.SpaceWanted)
+	heads   = plan.Of(plan.SpaceHeads)
 )
 
 // sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
@@ -217,6 +219,6 @@ var sequencesF16 = []plan.Sequence{
 
 // picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
-	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 1024}, plan.Operand{Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 837888, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838144, Bytes: 256}),
-	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 788736, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 805120, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 837888, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838144, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 838400, Bytes: 32768}, plan.Operand{Space: plan.SpacePick, Offset: 871168, Bytes: 32768}, row),
+	after(kPicksScan, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 1024), pick(805120, 32768), pick(837888, 256), pick(838144, 256)),
+	after(kPicksPick, -1, pick(0, 1280), pick(788736, 16384), pick(805120, 32768), pick(837888, 256), pick(838144, 256), pick(838400, 32768), pick(871168, 32768), row),
 }

@@ -8,6 +8,14 @@ import (
 )
 
 const arena = plan.SpaceArena
+
+var (
+	vec        = plan.VecOf
+	rowSlot    = plan.RowSlot
+	argsSlot   = plan.ArgsSlot
+	tablesSlot = plan.TablesSlot
+)
+
 const (
 	kEmbed = iota
 	kQAKvA
@@ -100,7 +108,7 @@ var (
 // Slots that several kernels share.
 var (
 	slotsEmbedX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 		{Name: "x", Space: arena, Write: true, Stride: 256},
 		{Name: "w_next_norm"},
@@ -108,7 +116,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
 	}
 	slotsQAKvAX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 		{Name: "ready_squares", Space: arena, Stride: 16},
@@ -119,7 +127,7 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 288},
 	}
 	slotsOProjX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 256},
 		{Name: "x", Space: arena, Stride: 256},
@@ -129,7 +137,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
 	}
 	slotsGateUpX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 		{Name: "ready_squares", Space: arena, Stride: 16},
@@ -137,7 +145,7 @@ var (
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 768},
 	}
 	slotsDownX16 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_down_proj", Elem: plan.ElemTyped},
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 768},
 		{Name: "x", Space: arena, Stride: 256},
@@ -155,7 +163,7 @@ var kernels = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true},
 			{Name: "w_next_norm"},
@@ -182,8 +190,8 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 7, Stride: 288}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(7, 288), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -195,17 +203,17 @@ var kernels = []plan.Kernel{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: arena},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(5, 384), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 256), KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
@@ -217,11 +225,11 @@ var kernels = []plan.Kernel{
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 2, Stride: 256}}, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 16, Up: -1, In: vec(1, 96), Out: vec(2, 256)}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesKB),
 	},
@@ -233,13 +241,13 @@ var kernels = []plan.Kernel{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			rowSlot,
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 256}, QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.10206207261596577, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: vec(0, 256), QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.10206207261596577, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -249,15 +257,15 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct},
 			{Name: "attend_ml", Space: arena},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 64}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 64), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 4}}, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesVB),
 	},
@@ -275,7 +283,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 256), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesVB),
 	},
@@ -291,7 +299,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 768}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 16, Up: 3, In: vec(1, 256), Out: vec(4, 768), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -309,7 +317,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, Up: -1, In: plan.Vec{Slot: 1, Stride: 768}, Out: plan.Vec{Slot: 3, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 8, SplitK: 2, Up: -1, In: vec(1, 768), Out: vec(3, 256), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesDown),
 	},
@@ -324,7 +332,7 @@ var kernels = []plan.Kernel{
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 512}, NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 16, Up: -1, In: vec(1, 256), Out: vec(3, 512), NormApply: &plan.NormApply{Squares: 2, Count: 64, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -346,8 +354,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(8, 288), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -356,7 +364,7 @@ var kernels = []plan.Kernel{
 		Doc:     docQBStoreKv,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -365,12 +373,12 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 288},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 256}, KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(5, 384), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 256), KPe: plan.Vec{Slot: 6, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
@@ -379,16 +387,16 @@ var kernels = []plan.Kernel{
 		Doc:     docKB,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 384},
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1024},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 256}}, W: 1, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 96), Out: vec(3, 256)}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesKB),
 	},
@@ -397,17 +405,17 @@ var kernels = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 1024},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 384},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 8192},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 64},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 256}, QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.10206207261596577, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 256), QPe: plan.Vec{Slot: 2, Offset: 64, Stride: 96}, Heads: 4, LatDim: 256, PeDim: 32, Scale: 0.10206207261596577, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -416,14 +424,14 @@ var kernels = []plan.Kernel{
 		Doc:     "combine: merges the attention splits.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 8192},
 			{Name: "attend_ml", Space: arena, Stride: 64},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1024},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 4}, Out: plan.Vec{Slot: 3, Stride: 256}, Dim: 256},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 4}, Out: vec(3, 256), Dim: 256},
 		},
 		Variants: plan.Variants("combine_x16", typesCombineX16),
 	},
@@ -432,16 +440,16 @@ var kernels = []plan.Kernel{
 		Doc:     "v_b: multiplies.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 1024},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 4, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(3, 64)}, W: 1, Batch: 4, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesVB),
 	},
@@ -452,7 +460,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 256), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesVB),
 	},
@@ -463,7 +471,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: 4, In: vec(2, 256), Out: vec(5, 768), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -474,7 +482,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 16, SplitK: 4, Tokens: 16, Up: -1, In: vec(2, 768), Out: vec(4, 256), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesDown),
 	},
@@ -507,7 +515,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 512}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 512, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 16, Up: -1, In: vec(2, 256), Out: vec(4, 512), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},
@@ -529,8 +537,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX16,
 		Width:   24,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 8, Stride: 288}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: vec(2, 256), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 288, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: vec(2, 256), Out: vec(8, 288), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x24", typesQAKvA),
 	},
@@ -539,7 +547,7 @@ var kernels = []plan.Kernel{
 		Doc:     "q_b: finishes the norm of its input, multiplies, rotates by the position. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 256},
 			{Name: "ready_squares", Space: arena, Stride: 16},
@@ -548,7 +556,7 @@ var kernels = []plan.Kernel{
 		},
 		Width: 24,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: vec(2, 256), Out: vec(5, 384), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 96, Dim: 32}, Add: -1},
 		},
 		Variants: plan.Variants("q_b_x24", typesVB),
 	},
@@ -557,16 +565,16 @@ var kernels = []plan.Kernel{
 		Doc:     "store_kv: normalises its input itself, rotates by the position, writes the new latent cache row. Fused to save two dispatches and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 288},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 		},
 		Width: 24,
 		Parts: []plan.Part{
-			&plan.StoreKV{Lat: plan.Vec{Slot: 1, Stride: 256}, KPe: plan.Vec{Slot: 1, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
+			&plan.StoreKV{Lat: vec(1, 256), KPe: plan.Vec{Slot: 1, Offset: 256, Stride: 32}, LatDim: 256, PeDim: 32, Cache: plan.Paged{Slot: 4, Tables: 5, MaxPages: 2048}, Norm: &plan.Norm{Weight: 2, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 3, HeadDim: 32, Dim: 32}},
 		},
 		Variants: plan.Variants("store_kv_x24", typesAttend),
 	},
@@ -575,13 +583,13 @@ var kernels = []plan.Kernel{
 		Doc:     "expand_keys: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Beside it, expand_values: makes keys or values of all heads of the latent cache rows that are attended to, which cost many queries less than the latent rows. Fused to save one dispatch and the trips of what lies between through memory.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "heads", Space: plan.SpaceHeads, Elem: plan.ElemAct, Write: true},
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 24,
 		Args:  []int{1, 5},
@@ -603,15 +611,15 @@ var kernels = []plan.Kernel{
 		Doc:     "attention: attends with each head of some rows to its expanded keys and values.",
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 384},
 			{Name: "heads", Space: plan.SpaceHeads, Elem: plan.ElemAct},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 256},
 		},
 		Width: 24,
 		Parts: []plan.Part{
-			&plan.AttendHeads{QNope: plan.Vec{Slot: 1, Stride: 96}, QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, NopeDim: 64, PeDim: 32, VDim: 64, Scale: 0.10206207261596577, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: plan.Vec{Slot: 4, Stride: 64}, RowsPerGroup: 32, SplitK: 2, Tile: 16},
+			&plan.AttendHeads{QNope: vec(1, 96), QPe: plan.Vec{Slot: 1, Offset: 64, Stride: 96}, Heads: 4, NopeDim: 64, PeDim: 32, VDim: 64, Scale: 0.10206207261596577, KV: plan.Paged{Slot: 2, Tables: 3, MaxPages: 2048}, Out: vec(4, 64), RowsPerGroup: 32, SplitK: 2, Tile: 16},
 		},
 		Variants: plan.Variants("attention_x24", typesCombineX16),
 	},
@@ -622,7 +630,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX16,
 		Width:   24,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: vec(2, 256), Out: vec(4, 256), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x24", typesVB),
 	},
@@ -633,7 +641,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX16,
 		Width:   24,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: 4, In: plan.Vec{Slot: 2, Stride: 256}, Out: plan.Vec{Slot: 5, Stride: 768}, NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 768, Cols: 256, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: 4, In: vec(2, 256), Out: vec(5, 768), NormApply: &plan.NormApply{Squares: 3, Count: 16, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x24", typesQAKvA),
 	},
@@ -644,7 +652,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX16,
 		Width:   24,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: plan.Vec{Slot: 2, Stride: 768}, Out: plan.Vec{Slot: 4, Stride: 256}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 256, Cols: 768, RowsPerGroup: 32, SplitK: 2, Tokens: 32, Up: -1, In: vec(2, 768), Out: vec(4, 256), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x24", typesDown),
 	},

@@ -5,19 +5,21 @@ package yoututiny
 import "mla/runtime/plan"
 
 var (
-	after  = plan.After
-	beside = plan.Beside
-	at     = plan.At
-	weight = plan.OfWeight
-	next   = plan.OfNext
-	cache  = plan.OfCache
-	args   = plan.OfArgs
-	row    = plan.Of(plan.SpaceRow)
-	rope   = plan.Of(plan.SpaceRope)
-	tables = plan.Of(plan.SpaceTables)
-	logits = plan.Of(plan.SpaceLogits)
-	wanted = plan.Of(plan.SpaceWanted)
-	heads  = plan.Of(plan.SpaceHeads)
+	after   = plan.After
+	beside  = plan.Beside
+	at      = plan.At
+	weight  = plan.OfWeight
+	next    = plan.OfNext
+	cache   = plan.OfCache
+	args    = plan.OfArgs
+	pick    = plan.OfPick
+	counter = plan.OfCounter
+	row     = plan.Of(plan.SpaceRow)
+	rope    = plan.Of(plan.SpaceRope)
+	tables  = plan.Of(plan.SpaceTables)
+	logits  = plan.Of(plan.SpaceLogits)
+	wanted  = plan.Of(plan.SpaceWanted)
+	heads   = plan.Of(plan.SpaceHeads)
 )
 
 // sequences lists the dispatches in order, with the memory that each accesses: for one row, then for several rows at once.
@@ -115,6 +117,6 @@ var sequences = []plan.Sequence{
 
 // picking lists the dispatches that sample tokens from the logits of rows.
 var picking = []plan.Dispatch{
-	after(kPicksScan, -1, logits, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 1280, Bytes: 786432}, plan.Operand{Space: plan.SpacePick, Offset: 787712, Bytes: 768}, plan.Operand{Space: plan.SpacePick, Offset: 804864, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 829440, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829696, Bytes: 256}),
-	after(kPicksPick, -1, plan.Operand{Space: plan.SpacePick, Bytes: 1280}, plan.Operand{Space: plan.SpacePick, Offset: 788480, Bytes: 16384}, plan.Operand{Space: plan.SpacePick, Offset: 804864, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 829440, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829696, Bytes: 256}, plan.Operand{Space: plan.SpacePick, Offset: 829952, Bytes: 24576}, plan.Operand{Space: plan.SpacePick, Offset: 854528, Bytes: 24576}, row),
+	after(kPicksScan, -1, logits, pick(0, 1280), pick(1280, 786432), pick(787712, 768), pick(804864, 24576), pick(829440, 256), pick(829696, 256)),
+	after(kPicksPick, -1, pick(0, 1280), pick(788480, 16384), pick(804864, 24576), pick(829440, 256), pick(829696, 256), pick(829952, 24576), pick(854528, 24576), row),
 }

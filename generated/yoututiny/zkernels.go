@@ -8,6 +8,14 @@ import (
 )
 
 const arena = plan.SpaceArena
+
+var (
+	vec        = plan.VecOf
+	rowSlot    = plan.RowSlot
+	argsSlot   = plan.ArgsSlot
+	tablesSlot = plan.TablesSlot
+)
+
 const (
 	kEmbed = iota
 	kQAKvA
@@ -85,7 +93,7 @@ var (
 // Slots that several kernels share.
 var (
 	slotsEmbedX4 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 		{Name: "x", Space: arena, Write: true, Stride: 96},
 		{Name: "w_next_norm"},
@@ -93,7 +101,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
 	}
 	slotsQAKvAX4 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_a_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 96},
 		{Name: "ready_squares", Space: arena, Stride: 16},
@@ -104,7 +112,7 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 80},
 	}
 	slotsQBStoreKvX4 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 64},
 		{Name: "ready_squares", Space: arena, Stride: 16},
@@ -113,17 +121,17 @@ var (
 		{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Stride: 80},
 		{Name: "w_kv_a_layernorm"},
 		{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-		{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+		tablesSlot,
 	}
 	slotsKBX4 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 		{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 144},
 		{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 192},
-		{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+		argsSlot,
 	}
 	slotsOProjX4 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_o_proj", Elem: plan.ElemTyped},
 		{Name: "attention", Space: arena, Elem: plan.ElemAct, Stride: 96},
 		{Name: "x", Space: arena, Stride: 96},
@@ -133,7 +141,7 @@ var (
 		{Name: "ready_squares", Space: arena, Write: true, Stride: 16},
 	}
 	slotsGateUpX4 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_gate_proj", Elem: plan.ElemTyped},
 		{Name: "ready", Space: arena, Elem: plan.ElemAct, Stride: 96},
 		{Name: "ready_squares", Space: arena, Stride: 16},
@@ -141,7 +149,7 @@ var (
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 160},
 	}
 	slotsDownX4 = []plan.Slot{
-		{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+		rowSlot,
 		{Name: "w_down_proj", Elem: plan.ElemTyped},
 		{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Stride: 160},
 		{Name: "x", Space: arena, Stride: 96},
@@ -171,7 +179,7 @@ var kernels = []plan.Kernel{
 		Doc:     docEmbed,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_embed_tokens", Elem: plan.ElemTyped},
 			{Name: "x", Space: arena, Write: true},
 			{Name: "w_next_norm"},
@@ -198,8 +206,8 @@ var kernels = []plan.Kernel{
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 7, Stride: 80}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 16, Up: -1, In: vec(1, 96), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 3, Ready: 4, Squares: 5, Group: 4}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 16, Up: -1, In: vec(1, 96), Out: vec(7, 80), NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}}, W: 6, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a", typesQAKvA),
 	},
@@ -211,17 +219,17 @@ var kernels = []plan.Kernel{
 			{Name: "w_q_b_proj", Elem: plan.ElemTyped},
 			{Name: "ready", Space: arena, Elem: plan.ElemAct},
 			{Name: "ready_squares", Space: arena},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "rope", Space: plan.SpaceRope},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "kv_a", Space: arena, Elem: plan.ElemAct},
 			{Name: "w_kv_a_layernorm"},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped, Write: true},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 144, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, NormApply: &plan.NormApply{Squares: 2, Count: 16, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
+			&plan.MatVec{Product: plan.Product{Rows: 144, Cols: 64, RowsPerGroup: 16, Up: -1, In: vec(1, 64), Out: vec(5, 144), NormApply: &plan.NormApply{Squares: 2, Count: 16, Eps: 1e-06}}, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 64), KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: plan.Variants("q_b_store_kv", typesQBStoreKv),
 	},
@@ -233,11 +241,11 @@ var kernels = []plan.Kernel{
 			{Name: "w_k_b_proj", Elem: plan.ElemTyped},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 32, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 48}, Out: plan.Vec{Slot: 2, Stride: 64}}, Batch: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 32, RowsPerGroup: 16, Up: -1, In: vec(1, 48), Out: vec(2, 64)}, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("k_b", typesEmbed),
 	},
@@ -249,13 +257,13 @@ var kernels = []plan.Kernel{
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			rowSlot,
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true},
 			{Name: "attend_ml", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Stride: 64}, QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
+			&plan.Attend{QAbs: vec(0, 64), QPe: plan.Vec{Slot: 1, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 2, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 132, Tile: 16}},
 		},
 		Variants: plan.Variants("attend", typesAttend),
 	},
@@ -265,15 +273,15 @@ var kernels = []plan.Kernel{
 		Threads: 128,
 		Slots: []plan.Slot{
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct},
 			{Name: "attend_ml", Space: arena},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Args: []int{0},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 32, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 32}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 3}}, Batch: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 32, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 32), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 132, Tile: 16}, Heads: 3}}, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("v_b", typesEmbed),
 	},
@@ -291,7 +299,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 96, RowsPerGroup: 16, Up: -1, In: vec(1, 96), Out: vec(3, 96), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("o_proj", typesEmbed),
 	},
@@ -307,7 +315,7 @@ var kernels = []plan.Kernel{
 			{Name: "swiglu", Space: arena, Elem: plan.ElemAct, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 16, Up: 3, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 160}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 16, Up: 3, In: vec(1, 96), Out: vec(4, 160), NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up", typesQAKvA),
 	},
@@ -325,7 +333,7 @@ var kernels = []plan.Kernel{
 			{Name: "ready_squares", Space: arena, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 160}, Out: plan.Vec{Slot: 3, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 16, Up: -1, In: vec(1, 160), Out: vec(3, 96), NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 4}}, Batch: 1, Add: 2},
 		},
 		Variants: plan.Variants("down", typesEmbed),
 	},
@@ -340,7 +348,7 @@ var kernels = []plan.Kernel{
 			{Name: "lm_head", Space: plan.SpaceLogits, Write: true},
 		},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 1, Stride: 96}, Out: plan.Vec{Slot: 3, Stride: 384}, NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}}, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 16, Up: -1, In: vec(1, 96), Out: vec(3, 384), NormApply: &plan.NormApply{Squares: 2, Count: 24, Eps: 1e-06}}, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head", typesEmbed),
 	},
@@ -362,8 +370,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: vec(2, 96), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: vec(2, 96), Out: vec(8, 80), NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x4", typesQAKvA),
 	},
@@ -374,8 +382,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBStoreKvX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 144, Cols: 64, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
+			&plan.MatVec{Product: plan.Product{Rows: 144, Cols: 64, RowsPerGroup: 64, Tokens: 8, Up: -1, In: vec(2, 64), Out: vec(5, 144), NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 64), KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x4", typesQBStoreKv),
 	},
@@ -387,7 +395,7 @@ var kernels = []plan.Kernel{
 		Width:   4,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 32, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 48}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 32, RowsPerGroup: 64, Tokens: 8, Up: -1, In: vec(2, 48), Out: vec(3, 64)}, W: 1, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x4", typesEmbed),
 	},
@@ -396,17 +404,17 @@ var kernels = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 192},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 144},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 6144},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 192},
 		},
 		Width: 4,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16}},
+			&plan.Attend{QAbs: vec(1, 64), QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 32, Tile: 16}},
 		},
 		Variants: plan.Variants("attend_x4", typesAttend),
 	},
@@ -415,17 +423,17 @@ var kernels = []plan.Kernel{
 		Doc:     docVB,
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 6144},
 			{Name: "attend_ml", Space: arena, Stride: 192},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 4,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 32, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: plan.Vec{Slot: 4, Stride: 32}, Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 3}}, W: 1, Batch: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 32, Cols: 64, RowsPerGroup: 16, Up: -1, In: plan.Vec{Slot: 2}, Out: vec(4, 32), Combine: &plan.Combine{Out: 2, ML: 3, Splits: plan.Splits{Count: 32, Tile: 16}, Heads: 3}}, W: 1, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x4", typesEmbed),
 	},
@@ -436,7 +444,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: vec(2, 96), Out: vec(4, 96), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x4", typesEmbed),
 	},
@@ -447,7 +455,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: 4, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: 4, In: vec(2, 96), Out: vec(5, 160), NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x4", typesQAKvA),
 	},
@@ -458,7 +466,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 64, Tokens: 8, Up: -1, In: vec(2, 160), Out: vec(4, 96), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x4", typesEmbed),
 	},
@@ -481,7 +489,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX4,
 		Width:   4,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 64, Tokens: 8, Up: -1, In: vec(2, 96), Out: vec(4, 384), NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x4", typesEmbed),
 	},
@@ -503,8 +511,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQAKvAX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
-			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 8, Stride: 80}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 96), Out: plan.Vec{Slot: -1}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}, NormPartial: &plan.NormPartial{Weight: 4, Ready: 5, Squares: 6, Group: 16}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 80, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 96), Out: vec(8, 80), NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 7, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("q_a_kv_a_x16", typesQAKvA),
 	},
@@ -515,8 +523,8 @@ var kernels = []plan.Kernel{
 		Slots:   slotsQBStoreKvX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 144, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 5, Stride: 144}, NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
-			&plan.StoreKV{Lat: plan.Vec{Slot: 6, Stride: 64}, KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
+			&plan.MatVec{Product: plan.Product{Rows: 144, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 64), Out: vec(5, 144), NormApply: &plan.NormApply{Squares: 3, Count: 4, Eps: 1e-06}}, W: 1, Batch: 1, Rope: &plan.RopeAt{Table: 4, HeadDim: 48, Dim: 16}, Add: -1},
+			&plan.StoreKV{Lat: vec(6, 64), KPe: plan.Vec{Slot: 6, Offset: 64, Stride: 16}, LatDim: 64, PeDim: 16, Cache: plan.Paged{Slot: 8, Tables: 9, MaxPages: 2048}, Norm: &plan.Norm{Weight: 7, Eps: 1e-06}, Rope: &plan.RopeAt{Table: 4, HeadDim: 16, Dim: 16}},
 		},
 		Variants: plan.Variants("q_b_store_kv_x16", typesQBStoreKv),
 	},
@@ -528,7 +536,7 @@ var kernels = []plan.Kernel{
 		Width:   16,
 		Args:    []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 32, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 48}, Out: plan.Vec{Slot: 3, Stride: 64}}, W: 1, Batch: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 64, Cols: 32, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 48), Out: vec(3, 64)}, W: 1, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("k_b_x16", typesEmbed),
 	},
@@ -537,17 +545,17 @@ var kernels = []plan.Kernel{
 		Doc:     docAttend,
 		Threads: 256,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "q_abs", Space: arena, Elem: plan.ElemAct, Stride: 192},
 			{Name: "q_rope", Space: arena, Elem: plan.ElemAct, Stride: 144},
 			{Name: "cache", Space: plan.SpaceKV, Elem: plan.ElemTyped},
-			{Name: "tables", Space: plan.SpaceTables, Elem: plan.ElemU32},
+			tablesSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 1536},
 			{Name: "attend_ml", Space: arena, Write: true, Stride: 48},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.Attend{QAbs: plan.Vec{Slot: 1, Stride: 64}, QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
+			&plan.Attend{QAbs: vec(1, 64), QPe: plan.Vec{Slot: 2, Offset: 32, Stride: 48}, Heads: 3, LatDim: 64, PeDim: 16, Scale: 0.14433756729740646, Cache: plan.Paged{Slot: 3, Tables: 4, MaxPages: 2048}, Out: 5, ML: 6, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}},
 		},
 		Variants: plan.Variants("attend_x16", typesAttend),
 	},
@@ -556,14 +564,14 @@ var kernels = []plan.Kernel{
 		Doc:     "combine: merges the attention splits.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "attend_out", Space: arena, Elem: plan.ElemAct, Stride: 1536},
 			{Name: "attend_ml", Space: arena, Stride: 48},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 192},
 		},
 		Width: 16,
 		Parts: []plan.Part{
-			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 3}, Out: plan.Vec{Slot: 3, Stride: 64}, Dim: 64},
+			&plan.CombineVec{Combine: plan.Combine{Out: 1, ML: 2, Splits: plan.Splits{Count: 8, Tile: 16, Least: 64}, Heads: 3}, Out: vec(3, 64), Dim: 64},
 		},
 		Variants: plan.Variants("combine_x16", typesGatherX4),
 	},
@@ -572,16 +580,16 @@ var kernels = []plan.Kernel{
 		Doc:     "v_b: multiplies.",
 		Threads: 128,
 		Slots: []plan.Slot{
-			{Name: "current", Space: plan.SpaceRow, Elem: plan.ElemRow},
+			rowSlot,
 			{Name: "w_v_b_proj", Elem: plan.ElemTyped},
 			{Name: "o_lat", Space: arena, Elem: plan.ElemAct, Stride: 192},
 			{Name: "attention", Space: arena, Elem: plan.ElemAct, Write: true, Stride: 96},
-			{Name: "args", Space: plan.SpaceArgs, Elem: plan.ElemArgs},
+			argsSlot,
 		},
 		Width: 16,
 		Args:  []int{1},
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 32, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 64}, Out: plan.Vec{Slot: 3, Stride: 32}}, W: 1, Batch: 3, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 32, Cols: 64, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 64), Out: vec(3, 32)}, W: 1, Batch: 3, Add: -1},
 		},
 		Variants: plan.Variants("v_b_x16", typesEmbed),
 	},
@@ -592,7 +600,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsOProjX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 96), Out: vec(4, 96), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("o_proj_x16", typesEmbed),
 	},
@@ -603,7 +611,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsGateUpX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: 4, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 5, Stride: 160}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 160, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: 4, In: vec(2, 96), Out: vec(5, 160), NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("gate_up_x16", typesQAKvA),
 	},
@@ -614,7 +622,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsDownX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 160}, Out: plan.Vec{Slot: 4, Stride: 96}, NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
+			&plan.MatVec{Product: plan.Product{Rows: 96, Cols: 160, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 160), Out: vec(4, 96), NormPartial: &plan.NormPartial{Weight: 5, Ready: 6, Squares: 7, Group: 16}}, W: 1, Batch: 1, Add: 3},
 		},
 		Variants: plan.Variants("down_x16", typesEmbed),
 	},
@@ -637,7 +645,7 @@ var kernels = []plan.Kernel{
 		Slots:   slotsLmHeadX4,
 		Width:   16,
 		Parts: []plan.Part{
-			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: plan.Vec{Slot: 2, Stride: 96}, Out: plan.Vec{Slot: 4, Stride: 384}, NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
+			&plan.MatVec{Product: plan.Product{Rows: 384, Cols: 96, RowsPerGroup: 64, Tokens: 16, Up: -1, In: vec(2, 96), Out: vec(4, 384), NormApply: &plan.NormApply{Squares: 3, Count: 6, Eps: 1e-06}}, W: 1, Batch: 1, Add: -1},
 		},
 		Variants: plan.Variants("lm_head_x16", typesEmbed),
 	},

@@ -49,7 +49,7 @@ func TestCommands(t *testing.T) {
 	if !bytes.Equal(c.Constants, constants) {
 		t.Errorf("constants %v", c.Constants)
 	}
-	layout := device.Layout{Width: 1, Arena: 1024, Rope: 80, Logits: 40, Pick: devicetest.PickBytes, Tables: 4, Cache: 64 * 16 * 2, Planes: plan.Planes{16 * 2}, Layers: 2, Pages: 1, MaxPages: 1, Freqs: []float64{1, 0.5}}
+	layout := device.Layout{Width: 1, Batch: plan.DefaultBatch, Arena: 1024, Rope: 80, Logits: 40, Pick: devicetest.PickBytes, Tables: 4, Cache: 64 * 16 * 2, Planes: plan.Planes{16 * 2}, Layers: 2, Pages: 1, MaxPages: 1, Freqs: []float64{1, 0.5}}
 	if !reflect.DeepEqual(*l, layout) || l.Bytes() != 1024+80+40+devicetest.PickBytes+4+2*2048 {
 		t.Errorf("%+v: %d bytes", l, l.Bytes())
 	}

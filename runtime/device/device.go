@@ -130,12 +130,14 @@ type Runner interface {
 	WritePage(page uint32, src []byte) error
 	// Replay runs rows of any sessions in parallel; rows of one session must be consecutive positions, in
 	// order. It takes the narrowest sequence that holds the rows. wanted lists the indices of the rows whose
-	// logits are computed, rising, at most plan.MaxWanted. Without any, the dispatches from the sequence's
-	// Head on are left out and the result is nil. The result is [len(wanted)][VocabSize] and valid until the
-	// next Replay.
+	// logits are computed, rising, at most as many as Wanted returns. Without any, the dispatches from the
+	// sequence's Head on are left out and the result is nil. The result is [len(wanted)][VocabSize] and valid
+	// until the next Replay.
 	Replay(rows []plan.Row, wanted []int) ([]float32, error)
 	// Width is the most rows of a Replay.
 	Width() int
+	// Wanted is the most rows, of a Replay of that many, that may be wanted: all of a batch, few of a prompt.
+	Wanted(rows int) int
 	// Dispatches is the number of dispatches that a full Replay of one row launches.
 	Dispatches() int
 	// Bytes is the memory that the runner allocated, weights not included.

@@ -11,6 +11,7 @@ import (
 // Layout is the sizes of the memory that a recording needs beside the weights, in bytes.
 type Layout struct {
 	Width               int   // rows of the widest loaded sequence
+	Batch               int   // the most rows of a batch: Bundle.BatchRows
 	Arena, Rope, Logits int64 // the arena is the largest of all sequences
 	Pick                int64 // SpacePick; 0: the bundle has no kernels that pick tokens
 	Counters            int64 // tickets of persistent threadgroups, which begin as zeros; 0: the bundle has none
@@ -77,7 +78,9 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 		return nil, fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
 	case cfg.Width < 0 || cfg.Width > plan.MaxWidth:
 		return nil, fmt.Errorf("%d rows at a time; expected 1 to %d", cfg.Width, plan.MaxWidth)
-	case b.PickBytes < 0 || b.PickBytes > maxArena || len(b.Pick) > 0 && b.PickBytes < plan.PickLayoutOf(max(model.VocabSize, 0), 1).Values:
+	case b.MaxBatch != 0 && b.MaxBatch <= plan.DefaultBatch || b.MaxBatch > plan.LargestBatch:
+		return nil, fmt.Errorf("batches of %d rows; expected 0 or %d to %d", b.MaxBatch, plan.DefaultBatch+1, plan.LargestBatch)
+	case b.PickBytes < 0 || b.PickBytes > maxArena || len(b.Pick) > 0 && b.PickBytes < plan.PickLayoutOf(b.BatchRows(), max(model.VocabSize, 0), 1).Values:
 		return nil, fmt.Errorf("a memory of %d bytes to pick tokens; expected 0 to %d, and room for picks", b.PickBytes, int64(maxArena))
 	case b.Counters < 0 || b.Counters > maxArena:
 		return nil, fmt.Errorf("counters of %d bytes; expected 0 to %d", b.Counters, int64(maxArena))
@@ -94,7 +97,7 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 	if len(b.Sequences) == 0 {
 		return nil, errors.New("no sequence of dispatches")
 	}
-	width, arena, heads := 0, int64(0), int64(0)
+	width, wanted, arena, heads := 0, 0, int64(0), int64(0)
 	for _, q := range m.Sequences(cfg) {
 		switch {
 		case q.Width <= width || q.Width > plan.MaxWidth:
@@ -109,6 +112,7 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 				return nil, fmt.Errorf("%d vectors of %d elements at %d do not fit an arena of %d bytes", q.Width, v.Len, v.Offset, q.ArenaBytes)
 			}
 		}
+		wanted = max(wanted, plan.WantedRows(q.Width, b.BatchRows()))
 		width, arena, heads = q.Width, max(arena, q.ArenaBytes), max(heads, b.HeadsBytes(q.Dispatches))
 	}
 	if heads < 0 || heads > maxHeadsPage {
@@ -133,11 +137,12 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
 	return &Layout{
 		Width:    width,
+		Batch:    b.BatchRows(),
 		Arena:    arena,
 		Pick:     b.PickBytes,
 		Counters: b.Counters,
 		Rope:     int64(cfg.Context) * int64(model.QKRopeHeadDim) * 4,
-		Logits:   int64(min(width, plan.MaxWanted)) * int64(model.VocabSize) * 4,
+		Logits:   int64(wanted) * int64(model.VocabSize) * 4,
 		Tables:   int64(max(cfg.Tables, 1)) * int64(model.MaxPages()) * 4,
 		Heads:    int64(pages) * heads,
 		States:   int64(max(cfg.Tables, 1)) * states.Bytes(),

@@ -100,8 +100,9 @@ func (s *Sampling) After(token int32) *Sampling {
 	return &next
 }
 
-// CheckPicks fails for picks that no Picker supports for a given number of rows.
-func CheckPicks(picks []Pick, rows int) error {
+// CheckPicks fails for picks that no Picker with batches of up to batch rows supports for a given number of
+// rows.
+func CheckPicks(picks []Pick, rows, batch int) error {
 	if len(picks) == 0 {
 		return errors.New("nothing to pick")
 	}
@@ -110,7 +111,7 @@ func CheckPicks(picks []Pick, rows int) error {
 			return fmt.Errorf("%w: %d adjustments; at most %d", ErrSampling, n, plan.PickAdjusts)
 		}
 	}
-	return CheckWanted(PickedRows(picks), rows)
+	return CheckWanted(PickedRows(picks), rows, batch)
 }
 
 // PickedRows lists the rows of the picks.
@@ -124,11 +125,10 @@ func PickedRows(picks []Pick) []int {
 
 // WritePicks writes checked picks to dst, the memory of SpacePick. It returns how much it wrote: bytes from
 // the beginning of dst on, and bytes of masks from PickLayout.Masks on.
-func WritePicks(dst []byte, picks []Pick, vocab int) (bytes, masks int) {
-	l := plan.PickLayoutOf(vocab, 1)
-	var list [plan.MaxWanted]plan.Pick
+func WritePicks(dst []byte, l *plan.PickLayout, picks []Pick, vocab int) (bytes, masks int) {
+	var list [plan.LargestBatch]plan.Pick
 	at := uint32(0)
-	for i := range list {
+	for i := range l.Rows {
 		list[i].Row = plan.PickNone
 		if i >= len(picks) || picks[i].LogitsOnly {
 			continue
@@ -143,7 +143,7 @@ func WritePicks(dst []byte, picks []Pick, vocab int) (bytes, masks int) {
 		copy(dst[l.Adjusts+plan.AdjustBytes*int64(at):], raw(p.Adjusts))
 		at += uint32(len(p.Adjusts))
 	}
-	copy(dst, raw(list[:]))
+	copy(dst, raw(list[:l.Rows]))
 	return int(l.Adjusts) + plan.AdjustBytes*int(at), masks
 }
 
@@ -163,10 +163,11 @@ func raw[T plan.Pick | plan.Adjust | uint32](list []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(&list[0])), len(list)*int(unsafe.Sizeof(list[0])))
 }
 
-// PickTurn returns the tokens that a device has written for a turn; memory begins with PickLayout.Tokens.
-func PickTurn(memory []byte, turn int) []uint32 {
-	all := unsafe.Slice((*uint32)(unsafe.Pointer(&memory[0])), plan.PickTurns*plan.MaxWanted)
-	return all[turn*plan.MaxWanted:][:plan.MaxWanted]
+// PickTurn returns the tokens that a device has written for a turn, for PickLayout.Rows rows. memory begins
+// with PickLayout.Tokens.
+func PickTurn(memory []byte, turn, rows int) []uint32 {
+	all := unsafe.Slice((*uint32)(unsafe.Pointer(&memory[0])), plan.PickTurns*rows)
+	return all[turn*rows:][:rows]
 }
 
 // Picked returns the tokens of a turn in the order of the picks; -1 where none was picked.

@@ -20,10 +20,11 @@ func CheckRows(rows []plan.Row, width, vocab, context int) error {
 	return nil
 }
 
-// CheckWanted fails unless wanted lists at most plan.MaxWanted of a replay's rows, rising.
-func CheckWanted(wanted []int, rows int) error {
-	if len(wanted) > plan.MaxWanted {
-		return fmt.Errorf("the logits of %d rows are wanted; expected at most %d", len(wanted), plan.MaxWanted)
+// CheckWanted fails unless wanted lists rows of a replay of that many rows, rising, and at most as many as a
+// Runner with batches of up to batch rows computes logits for.
+func CheckWanted(wanted []int, rows, batch int) error {
+	if most := plan.WantedRows(rows, batch); len(wanted) > most {
+		return fmt.Errorf("the logits of %d rows are wanted; expected at most %d", len(wanted), most)
 	}
 	before := -1
 	for _, i := range wanted {
@@ -45,7 +46,7 @@ func Wanted(to []plan.Row, rows []plan.Row, wanted []int) []plan.Row {
 	return to
 }
 
-// All lists 0 to n-1: all of n rows are wanted, at most plan.MaxWanted.
+// All lists 0 to n-1: all of n rows are wanted, at most plan.LargestBatch.
 func All(n int) []int { return first[:n:n] }
 
 // AllIf is All if logits are wanted, else nil.
@@ -56,7 +57,7 @@ func AllIf(logits bool, n int) []int {
 	return All(n)
 }
 
-var first = func() (list [plan.MaxWanted]int) {
+var first = func() (list [plan.LargestBatch]int) {
 	for i := range list {
 		list[i] = i
 	}

@@ -29,18 +29,20 @@ func TestCheckRow(t *testing.T) {
 	}
 }
 
-// TestWanted: rows whose logits are wanted come in their order, few, and each has its place.
+// TestWanted: rows whose logits are wanted come in their order, all of a batch or few of a prompt, and each has its place.
 func TestWanted(t *testing.T) {
-	many := make([]int, plan.MaxWanted+1)
+	many := make([]int, plan.LargestBatch+1)
 	for i := range many {
 		many[i] = i
 	}
 	for _, tt := range []struct {
 		wanted []int
 		rows   int
+		batch  int
 		ok     bool
-	}{{nil, 1, true}, {[]int{0}, 1, true}, {[]int{2, 5}, 6, true}, {[]int{2, 6}, 6, false}, {[]int{-1}, 6, false}, {[]int{3, 3}, 6, false}, {[]int{4, 3}, 6, false}, {many[1:], 64, true}, {many, 64, false}} {
-		if err := CheckWanted(tt.wanted, tt.rows); (err == nil) != tt.ok {
+	}{{nil, 1, 16, true}, {[]int{0}, 1, 16, true}, {[]int{2, 5}, 6, 16, true}, {[]int{2, 6}, 6, 16, false}, {[]int{-1}, 6, 16, false}, {[]int{3, 3}, 6, 16, false}, {[]int{4, 3}, 6, 16, false},
+		{many[:16], 17, 16, true}, {many[:17], 17, 16, false}, {many[:17], 17, 32, true}, {many[:32], 32, 32, true}, {many, 33, 32, false}, {many[:16], 33, 32, true}, {many[:17], 33, 32, false}} {
+		if err := CheckWanted(tt.wanted, tt.rows, tt.batch); (err == nil) != tt.ok {
 			t.Errorf("%d of %d rows: error %v", tt.wanted, tt.rows, err)
 		}
 	}

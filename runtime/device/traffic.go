@@ -63,7 +63,7 @@ func (t *traffic) slot(i int) int64 {
 	case plan.SpaceHeads:
 		return t.bundle.HeadsElement() * int64(model.HeadsPage().Elements) * int64(plan.Pages(t.rows))
 	case plan.SpaceState:
-		return 2 * model.StateMoved(t.c.Kernel.Width)
+		return 2 * t.bundle.StateMoved(t.c.Kernel.Width)
 	case plan.SpaceRope:
 		return int64(model.QKRopeHeadDim) * 4
 	case plan.SpaceLogits:

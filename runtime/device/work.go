@@ -94,7 +94,7 @@ func (m *Model) Work(c *Command, kv quant.Type) Work {
 		case splits != nil && splits.Count > 0:
 			w.SplitBytes += c.Dispatch.Operands[i].Bytes / int64(splits.Count*max(c.Kernel.Width, 1))
 			w.Splits = *splits
-		case s.Space == plan.SpaceKV && !s.Write && c.Kernel.Width > plan.MaxBatch:
+		case s.Space == plan.SpaceKV && !s.Write && c.Kernel.Width > m.Bundle.BatchRows():
 			w.CachedBytes += rowBytes(kv, m.Bundle.Model.CacheDim())
 		case s.Space == plan.SpaceKV && !s.Write:
 			w.PairBytes += rowBytes(kv, m.Bundle.Model.CacheDim())

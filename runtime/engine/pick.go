@@ -43,7 +43,7 @@ func (m *Model) Pick(rows []Row) (picked [][]int32, err error) {
 
 // allowed returns those of a row's drafts that can be run.
 func (m *Model) allowed(r *Row) []int32 {
-	most := min(len(r.Guesses), m.Width()-1, plan.MaxWanted-1)
+	most := min(len(r.Guesses), m.Width()-1, plan.DefaultBatch-1)
 	if r.Sampler == nil || most < 1 {
 		return nil
 	}

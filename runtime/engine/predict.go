@@ -271,7 +271,7 @@ func (s *Session) Predictor() (Drafter, error) {
 
 // Missed implements Following. The few tokens since the last draft are run with the next one.
 func (p *predicted) Missed() int {
-	if n := len(p.session.tokens) - p.session.fed.n; n > plan.MaxBatch {
+	if n := len(p.session.tokens) - p.session.fed.n; n > plan.DefaultBatch {
 		return n
 	}
 	return 0

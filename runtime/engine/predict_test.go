@@ -252,7 +252,7 @@ func TestInVain(t *testing.T) {
 // unless they are few.
 func TestCatchUp(t *testing.T) {
 	p, s, d := newPredicted(t, 64)
-	for _, missed := range []int{plan.MaxBatch + 1, 40, 3} {
+	for _, missed := range []int{plan.DefaultBatch + 1, 40, 3} {
 		fed := len(s.Tokens())
 		for i := range missed {
 			if err := s.Append(int32(i) % fakeVocab); err != nil {
@@ -264,7 +264,7 @@ func TestCatchUp(t *testing.T) {
 		caught := p.rows
 		d.Propose(append(slices.Clone(s.Tokens()), 1), 1)
 		want := missed
-		if missed <= plan.MaxBatch {
+		if missed <= plan.DefaultBatch {
 			want = 0
 		}
 		if guessed := p.rows - caught; caught != want || guessed != missed-want+1 {

@@ -37,7 +37,7 @@ func (m *Model) filled(rows int) int {
 // promptsOf computes Model.prompts.
 func promptsOf(m *device.Model, cfg device.Config) (widths []int) {
 	for _, q := range m.Sequences(cfg) {
-		if q.Width > plan.MaxBatch {
+		if q.Width > m.Bundle.BatchRows() {
 			widths = append(widths, q.Width)
 		}
 	}
@@ -68,9 +68,9 @@ func (m *Model) Step(rows []Row, logits func(first int, of [][]float32)) error {
 // rows with logits.
 func (m *Model) pieces(rows []Row, f func(first int, piece []Row) error) error {
 	for first := 0; first < len(rows); {
-		n, run := fitting(rows[first:], m.Width())
+		n, run := m.fitting(rows[first:], m.Width())
 		if few := m.filled(run); few < run {
-			n, run = fitting(rows[first:], few)
+			n, run = m.fitting(rows[first:], few)
 		}
 		if run > m.batch { // otherwise the replay has no expanded heads
 			n = cmp.Or(m.single(rows[first:first+n]), n)
@@ -85,14 +85,14 @@ func (m *Model) pieces(rows []Row, f func(first int, piece []Row) error) error {
 
 // fitting returns how many of the first rows one replay of at most width rows can run, and how many rows
 // these are with their drafts.
-func fitting(rows []Row, width int) (n, run int) {
+func (m *Model) fitting(rows []Row, width int) (n, run int) {
 	for wanted := 0; n < len(rows); n++ {
 		r := &rows[n]
 		own := 1 + len(r.Guesses)
 		if r.Logits || r.Sampler != nil {
 			wanted += own
 		}
-		if run+own > width || wanted > plan.MaxWanted || stopped(rows[:n+1]) {
+		if run+own > width || wanted > m.runner.Wanted(run+own) || stopped(rows[:n+1]) {
 			break
 		}
 		run += own
@@ -249,7 +249,7 @@ func (m *Model) picks(rows []Row, states []*device.Sampling) []device.Pick {
 		}
 		list = append(list, p)
 	}
-	if !some || len(list) > plan.MaxWanted {
+	if !some || len(list) > m.runner.Wanted(len(rows)) {
 		return nil
 	}
 	return list

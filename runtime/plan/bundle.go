@@ -44,6 +44,7 @@ type Bundle struct {
 	Kernels     []Kernel
 	Joined      []Weight   // of an MTP layer: the weights from which the host computes its Input, see JoinedEmbedding
 	Sequences   []Sequence // by rising Width; the first has one row
+	MaxBatch    int        // the most rows of a batch if not DefaultBatch, and then the width of a sequence; see BatchRows
 	Pick        []Dispatch // dispatches after a sequence that pick tokens by its logits
 	PickBytes   int64      // size of SpacePick, see PickLayout
 	Counters    int64      // size of SpaceCounters; 0: no kernel draws tickets
@@ -232,10 +233,10 @@ const (
 	SpaceRope                  // [n_ctx][QKRopeHeadDim/2][2] float32 (cos, sin)
 	SpaceRow                   // [Width]Row
 	SpaceTables                // block tables: [tables][MaxPages]uint32, the page of each PageRows positions
-	SpaceLogits                // [MaxWanted][VocabSize] float32, of the rows that are wanted
+	SpaceLogits                // [BatchRows][VocabSize] float32, of the rows that are wanted
 	SpaceArgs                  // the dispatch's constants, see Kernel.Constants
 	SpaceCounters              // the tickets of persistent threadgroups, at Offset; see Experts.Tickets
-	SpaceWanted                // [MaxWanted]Row: the rows whose logits are wanted; Token is the row's place in SpaceRow
+	SpaceWanted                // [BatchRows]Row: the rows whose logits are wanted; Token is the row's place in SpaceRow
 	SpacePick                  // parameters and results of the kernels that pick tokens, at Offset; see PickLayout
 	SpaceHeads                 // expanded keys and values of the current layer: [pages], see HeadsPage
 	SpaceState                 // [slots], states of linear attention: the part of layer Index in each slot, see State

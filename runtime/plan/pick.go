@@ -65,26 +65,27 @@ func MaskWords(vocab int) int { return ceil(vocab, 32) }
 
 // PickLayout says where the arrays of SpacePick begin, in bytes.
 type PickLayout struct {
-	Picks   int64 // [MaxWanted]Pick, written by the host
-	Adjusts int64 // [MaxWanted*PickAdjusts]Adjust, written by the host
-	Masks   int64 // [MaxWanted][MaskWords]uint32, written by the host; the lowest bit is the first token
-	Tokens  int64 // [PickTurns][MaxWanted]uint32: the token picked, or SampleNone; a ring, see Sampling.Picked
-	Values  int64 // [MaxWanted][vocab]float32: logits after bias and penalties
-	Tops    int64 // [MaxWanted][groups]float32: the best value of each scanning threadgroup
-	TopIDs  int64 // [MaxWanted][groups]uint32: the first token with that value
-	Kept    int64 // [MaxWanted][vocab]float32: the values that top-k leaves, and a few below them
-	KeptIDs int64 // [MaxWanted][vocab]uint32: their tokens, in ascending order
+	Rows    int   // the most rows after which tokens are picked: Bundle.BatchRows
+	Picks   int64 // [Rows]Pick, written by the host
+	Adjusts int64 // [Rows*PickAdjusts]Adjust, written by the host
+	Masks   int64 // [Rows][MaskWords]uint32, written by the host; the lowest bit is the first token
+	Tokens  int64 // [PickTurns][Rows]uint32: the token picked, or SampleNone; a ring, see Sampling.Picked
+	Values  int64 // [Rows][vocab]float32: logits after bias and penalties
+	Tops    int64 // [Rows][groups]float32: the best value of each scanning threadgroup
+	TopIDs  int64 // [Rows][groups]uint32: the first token with that value
+	Kept    int64 // [Rows][vocab]float32: the values that top-k leaves, and a few below them
+	KeptIDs int64 // [Rows][vocab]uint32: their tokens, in ascending order
 	Bytes   int64 // size of the whole space
 }
 
-// PickLayoutOf is the layout of SpacePick for a vocabulary that is scanned by a number of threadgroups.
-// Arrays begin at multiples of 256 bytes.
-func PickLayoutOf(vocab, groups int) PickLayout {
-	var l PickLayout
+// PickLayoutOf is the layout of SpacePick for a number of rows and a vocabulary that is scanned by groups
+// threadgroups. Arrays begin at multiples of 256 bytes.
+func PickLayoutOf(rows, vocab, groups int) PickLayout {
+	l := PickLayout{Rows: rows}
 	l.Bytes = layOut([]array{
-		{&l.Picks, MaxWanted * PickBytes}, {&l.Adjusts, MaxWanted * PickAdjusts * AdjustBytes}, {&l.Masks, 4 * MaxWanted * MaskWords(vocab)}, {&l.Tokens, 4 * PickTurns * MaxWanted},
-		{&l.Values, 4 * MaxWanted * vocab}, {&l.Tops, 4 * MaxWanted * groups}, {&l.TopIDs, 4 * MaxWanted * groups},
-		{&l.Kept, 4 * MaxWanted * vocab}, {&l.KeptIDs, 4 * MaxWanted * vocab},
+		{&l.Picks, rows * PickBytes}, {&l.Adjusts, rows * PickAdjusts * AdjustBytes}, {&l.Masks, 4 * rows * MaskWords(vocab)}, {&l.Tokens, 4 * PickTurns * rows},
+		{&l.Values, 4 * rows * vocab}, {&l.Tops, 4 * rows * groups}, {&l.TopIDs, 4 * rows * groups},
+		{&l.Kept, 4 * rows * vocab}, {&l.KeptIDs, 4 * rows * vocab},
 	})
 	return l
 }
@@ -111,6 +112,7 @@ type ScanPicks struct {
 	Logits, Picks, Adjusts, Masks int
 	Values, Tops, TopIDs          int
 	Vocab, Block, Blocks          int // Block: values that are reduced to the best one; Blocks: blocks per threadgroup
+	MaxBatch                      int // Bundle.MaxBatch
 }
 
 // Scanned is how many blocks the logits of one pick are cut into.
@@ -119,8 +121,11 @@ func (p *ScanPicks) Scanned() int { return ceil(p.Vocab, p.Block) }
 // GroupsOfPick is how many threadgroups scan the logits of one pick.
 func (p *ScanPicks) GroupsOfPick() int { return ceil(p.Scanned(), p.Blocks) }
 
+// Rows is the most rows after which tokens are picked.
+func (p *ScanPicks) Rows() int { return batchRows(p.MaxBatch) }
+
 // Groups implements Part.
-func (p *ScanPicks) Groups() int { return MaxWanted * p.GroupsOfPick() }
+func (p *ScanPicks) Groups() int { return p.Rows() * p.GroupsOfPick() }
 
 // Sizes implements Part.
 func (p *ScanPicks) Sizes() []int { return []int{p.Vocab, p.Block, p.Blocks} }
@@ -129,12 +134,12 @@ func (p *ScanPicks) Sizes() []int { return []int{p.Vocab, p.Block, p.Blocks} }
 func (p *ScanPicks) Uses() []Use {
 	var l uses
 	l.each(RoleFloats, false, p.Vocab, p.Logits) // the pick names the row
-	l.each(RolePicks, false, MaxWanted, p.Picks)
-	l.each(RoleAdjusts, false, MaxWanted*PickAdjusts, p.Adjusts)
-	l.each(RoleIntegers, false, MaxWanted*MaskWords(p.Vocab), p.Masks)
-	l.each(RoleFloats, true, MaxWanted*p.Vocab, p.Values)
-	l.each(RoleFloats, true, MaxWanted*p.Scanned(), p.Tops)
-	l.each(RoleIntegers, true, MaxWanted*p.Scanned(), p.TopIDs)
+	l.each(RolePicks, false, p.Rows(), p.Picks)
+	l.each(RoleAdjusts, false, p.Rows()*PickAdjusts, p.Adjusts)
+	l.each(RoleIntegers, false, p.Rows()*MaskWords(p.Vocab), p.Masks)
+	l.each(RoleFloats, true, p.Rows()*p.Vocab, p.Values)
+	l.each(RoleFloats, true, p.Rows()*p.Scanned(), p.Tops)
+	l.each(RoleIntegers, true, p.Rows()*p.Scanned(), p.TopIDs)
 	return l
 }
 
@@ -146,10 +151,14 @@ type PickTokens struct {
 	Kept, KeptIDs        int
 	Row                  int // written
 	Vocab, Scanned       int // Scanned: blocks of one pick, see ScanPicks
+	MaxBatch             int // Bundle.MaxBatch
 }
 
+// Rows is the most rows after which tokens are picked.
+func (p *PickTokens) Rows() int { return batchRows(p.MaxBatch) }
+
 // Groups implements Part.
-func (p *PickTokens) Groups() int { return MaxWanted }
+func (p *PickTokens) Groups() int { return p.Rows() }
 
 // Sizes implements Part.
 func (p *PickTokens) Sizes() []int { return []int{p.Vocab, p.Scanned} }
@@ -157,13 +166,13 @@ func (p *PickTokens) Sizes() []int { return []int{p.Vocab, p.Scanned} }
 // Uses implements Part.
 func (p *PickTokens) Uses() []Use {
 	var l uses
-	l.each(RolePicks, true, MaxWanted, p.Picks)
-	l.each(RoleIntegers, true, PickTurns*MaxWanted, p.Tokens)
-	l.each(RoleFloats, false, MaxWanted*p.Vocab, p.Values)
-	l.each(RoleFloats, false, MaxWanted*p.Scanned, p.Tops)
-	l.each(RoleIntegers, false, MaxWanted*p.Scanned, p.TopIDs)
-	l.each(RoleFloats, true, MaxWanted*p.Vocab, p.Kept)
-	l.each(RoleIntegers, true, MaxWanted*p.Vocab, p.KeptIDs)
+	l.each(RolePicks, true, p.Rows(), p.Picks)
+	l.each(RoleIntegers, true, PickTurns*p.Rows(), p.Tokens)
+	l.each(RoleFloats, false, p.Rows()*p.Vocab, p.Values)
+	l.each(RoleFloats, false, p.Rows()*p.Scanned, p.Tops)
+	l.each(RoleIntegers, false, p.Rows()*p.Scanned, p.TopIDs)
+	l.each(RoleFloats, true, p.Rows()*p.Vocab, p.Kept)
+	l.each(RoleIntegers, true, p.Rows()*p.Vocab, p.KeptIDs)
 	l.each(RoleRow, true, 0, p.Row)
 	return l
 }

@@ -73,8 +73,10 @@ func TestGroups(t *testing.T) {
 		{&RouteBatch{}, 1},
 		{&GroupExperts{Grouping: Grouping{Experts: 64}}, 64}, // for all rows
 		{&WeightedSum{K: 8, Dim: 130, RowsPerGroup: 128}, 2},
-		{&ScanPicks{Vocab: 1025, Block: 256, Blocks: 4}, 2 * MaxWanted},
-		{&PickTokens{Vocab: 1025, Scanned: 5}, MaxWanted},
+		{&ScanPicks{Vocab: 1025, Block: 256, Blocks: 4}, 2 * DefaultBatch},
+		{&PickTokens{Vocab: 1025, Scanned: 5}, DefaultBatch},
+		{&ScanPicks{Vocab: 1025, Block: 256, Blocks: 4, MaxBatch: 32}, 2 * 32},
+		{&PickTokens{Vocab: 1025, Scanned: 5, MaxBatch: 32}, 32},
 	} {
 		if got := tt.part.Groups(); got != tt.want {
 			t.Errorf("%T: %d threadgroups, want %d", tt.part, got, tt.want)
@@ -86,10 +88,14 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestPickLayout: the arrays lie one after the other at multiples of 256 bytes.
+// TestPickLayout: the arrays lie one after the other at multiples of 256 bytes, with places for as many rows as a batch has.
 func TestPickLayout(t *testing.T) {
-	want := PickLayout{Picks: 0, Adjusts: 1280, Masks: 787712, Tokens: 787968, Values: 804352, Tops: 810752, TopIDs: 811008, Kept: 811264, KeptIDs: 817664, Bytes: 824064}
-	if got := PickLayoutOf(100, 3); got != want {
+	want := PickLayout{Rows: 16, Picks: 0, Adjusts: 1280, Masks: 787712, Tokens: 787968, Values: 804352, Tops: 810752, TopIDs: 811008, Kept: 811264, KeptIDs: 817664, Bytes: 824064}
+	if got := PickLayoutOf(16, 100, 3); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	want = PickLayout{Rows: 32, Picks: 0, Adjusts: 2560, Masks: 1575424, Tokens: 1575936, Values: 1608704, Tops: 1621504, TopIDs: 1622016, Kept: 1622528, KeptIDs: 1635328, Bytes: 1648128}
+	if got := PickLayoutOf(32, 100, 3); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }

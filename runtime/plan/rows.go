@@ -1,5 +1,7 @@
 package plan
 
+import "cmp"
+
 // Sequence is the dispatches that run a given number of rows at once, of one session or of several. In a
 // sequence of several rows an activation is one vector per row, Slot.Stride elements apart. When there are
 // fewer rows than Width, the first places of SpaceRow have them, and the rest are dead rows.
@@ -53,11 +55,6 @@ func (b *Bundle) Width() int {
 	return 0
 }
 
-// MaxWanted is the most rows of a replay whose logits are computed, and after which tokens are
-// picked. A sequence of several rows moves what their logits are computed from to the front,
-// see GatherVec: its Head computes no others.
-const MaxWanted = 16
-
 // StrideAlign divides the distance in elements between the activations of two rows, so that every row is as
 // aligned as the first.
 const StrideAlign = 16
@@ -68,8 +65,26 @@ func StrideOf(n int) int { return ceil(n, StrideAlign) * StrideAlign }
 // MaxWidth is the most rows of a sequence. Sizes and indices over all rows fit their types up to it.
 const MaxWidth = 1 << 12
 
-// MaxBatch is the most rows of a batch: wider sequences are prompts.
-const MaxBatch = 16
+// The most rows of a batch: wider sequences are prompts. A bundle says how many those are (Bundle.BatchRows).
+const (
+	DefaultBatch = 16 // in bundles that do not say
+	LargestBatch = 32 // in any: memory that no bundle sizes is for that many
+)
+
+// BatchRows is the most rows of a batch. Memory and strides of what is wanted, and of what picks tokens, are for that many.
+func (b *Bundle) BatchRows() int { return batchRows(b.MaxBatch) }
+
+func batchRows(most int) int { return cmp.Or(most, DefaultBatch) }
+
+// WantedRows is the most rows of a replay of a number of rows, of a bundle with batches of batch rows, whose logits are
+// computed, and after which tokens are picked: all of a batch, few of a prompt. A sequence of several rows moves what
+// their logits are computed from to the front, see GatherVec: its Head computes no others.
+func WantedRows(rows, batch int) int {
+	if rows <= batch {
+		return rows
+	}
+	return DefaultBatch
+}
 
 // GroupsOf is the number of threadgroups of one of the kernel's parts. A part that batches rows says how many
 // it has for all rows; another part has Groups for each row.

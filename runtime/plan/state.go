@@ -69,9 +69,9 @@ func (m *Model) CacheLayers() (list []int) {
 
 // StateMoved is how many bytes of states a layer's kernel reads, and writes again, for a number of rows. The
 // rows of a batch belong to as many sessions, the rows of a prompt to one.
-func (m *Model) StateMoved(width int) int64 {
-	s := m.State()
-	if width > MaxBatch {
+func (b *Bundle) StateMoved(width int) int64 {
+	s := b.Model.State()
+	if width > b.BatchRows() {
 		width = 1
 	}
 	return 4 * int64(s.LayerFloats()) * int64(max(width, 1))

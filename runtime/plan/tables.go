@@ -50,6 +50,26 @@ func OfCache(layer int) Operand { return Operand{Space: SpaceKV, Index: layer} }
 // OfArgs is an operand: the dispatch's constants, with their size in bytes.
 func OfArgs(bytes int64) Operand { return Operand{Space: SpaceArgs, Bytes: bytes} }
 
+// OfPick is a byte range in the memory of picks.
+func OfPick(offset, bytes int64) Operand {
+	return Operand{Space: SpacePick, Offset: offset, Bytes: bytes}
+}
+
+// OfCounter is a byte range among the counters.
+func OfCounter(offset, bytes int64) Operand {
+	return Operand{Space: SpaceCounters, Offset: offset, Bytes: bytes}
+}
+
+// VecOf is vectors in a slot, a number of elements apart.
+func VecOf(slot, stride int) Vec { return Vec{Slot: slot, Stride: stride} }
+
+// The slots that most kernels have.
+var (
+	RowSlot    = Slot{Name: "current", Space: SpaceRow, Elem: ElemRow}
+	ArgsSlot   = Slot{Name: "args", Space: SpaceArgs, Elem: ElemArgs}
+	TablesSlot = Slot{Name: "tables", Space: SpaceTables, Elem: ElemU32}
+)
+
 // After is a dispatch that waits for all earlier ones.
 func After(kernel, layer int, operands ...Operand) Dispatch {
 	return Dispatch{Kernel: kernel, Layer: layer, Barrier: true, Operands: operands}

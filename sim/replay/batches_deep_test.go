@@ -46,7 +46,7 @@ func TestBatches(t *testing.T) {
 // printed kernels and by the Go references, with dead rows and without.
 func TestPrompts(t *testing.T) {
 	t.Parallel()
-	const width = plan.MaxBatch + 24
+	const width = plan.DefaultBatch + 24
 	sim := newDevice(t, execute.Checked)
 	for _, c := range []struct {
 		spec, name string

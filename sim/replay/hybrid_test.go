@@ -78,7 +78,7 @@ func (run hybridRun) compile(t *testing.T, path string) *plan.Bundle {
 		t.Fatal(err)
 	}
 	s.Activations = run.act
-	s.Tuning.AttendHeads.From = plan.MaxBatch + 1 // prompts expand heads
+	s.Tuning.AttendHeads.From = plan.DefaultBatch + 1 // prompts expand heads
 	b, err := gen.Compile(s.WithSequences(run.widths...), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func inTurns(d *replay.Device, m *device.Model, ref *reference.Reference, width 
 			}
 		}
 		var wanted []int
-		for i := max(0, len(rows)-plan.MaxWanted); i < len(rows); i++ {
+		for i := max(0, len(rows)-r.Wanted(len(rows))); i < len(rows); i++ {
 			wanted = append(wanted, i)
 		}
 		logits, err := r.Replay(rows, wanted)

@@ -76,7 +76,7 @@ type Runner struct {
 	sequences                        []sequence // by rising width
 	regions                          []*execute.Buffer
 	device.Memories[*execute.Buffer] // by memory space; nil: the bundle has none. Weights are in regions
-	width                            int
+	width, batch                     int
 	vocab                            int
 	tables                           *device.Tables // the host's copy of the block tables
 	pages                            int            // pages of a cache
@@ -147,14 +147,14 @@ func (r *Runner) allocate(m *device.Model, l *device.Layout, constants []byte) e
 	}
 	sizes := l.Sizes()
 	sizes[plan.SpaceKV], sizes[plan.SpacePick] = 0, 0 // tokens are picked on the host, so there is no memory for picks
-	sizes[plan.SpaceRow], sizes[plan.SpaceWanted], sizes[plan.SpaceArgs] = rowBytes*int64(l.Width), rowBytes*plan.MaxWanted, int64(len(constants))
+	sizes[plan.SpaceRow], sizes[plan.SpaceWanted], sizes[plan.SpaceArgs] = rowBytes*int64(l.Width), rowBytes*int64(l.Batch), int64(len(constants))
 	for i, n := range sizes {
 		if s := plan.Space(i); n > 0 {
 			r.Spaces[s] = buffer(n, s != plan.SpaceRope && s != plan.SpaceCounters)
 			r.bytes += n
 		}
 	}
-	r.width, r.tables, r.pages = l.Width, l.NewTables(), l.Pages
+	r.width, r.batch, r.tables, r.pages = l.Width, l.Batch, l.NewTables(), l.Pages
 	r.pageBytes, r.planes = l.PageBytes(), l.Planes
 	if failed != nil {
 		return failed
@@ -257,7 +257,7 @@ func (r *Runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	if len(rows) < 1 || len(rows) > r.width {
 		return nil, fmt.Errorf("%d rows; expected 1 to %d", len(rows), r.width)
 	}
-	if err := errors.Join(device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
+	if err := errors.Join(device.CheckWanted(wanted, len(rows), r.batch), r.tables.Check(rows...)); err != nil {
 		return nil, err
 	}
 	fill(r.bytesOf(plan.SpaceArena))
@@ -300,6 +300,9 @@ func setRows(to []byte, rows []plan.Row) {
 
 // Width implements device.Runner.
 func (r *Runner) Width() int { return r.width }
+
+// Wanted implements device.Runner.
+func (r *Runner) Wanted(rows int) int { return plan.WantedRows(rows, r.batch) }
 
 func (r *Runner) around(s *sequence, i int) error {
 	if r.Around == nil {

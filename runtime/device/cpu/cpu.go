@@ -205,7 +205,7 @@ func (r *runner) Replay(rows []plan.Row, wanted []int) ([]float32, error) {
 		return nil, errClosed
 	}
 	vocab := r.bundle.Model.VocabSize
-	if err := errors.Join(device.CheckRows(rows, r.width, vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
+	if err := errors.Join(device.CheckRows(rows, r.width, vocab, r.context), device.CheckWanted(wanted, len(rows), r.bundle.BatchRows()), r.tables.Check(rows...)); err != nil {
 		return nil, err
 	}
 	i := slices.IndexFunc(r.pool.sequences, func(q sequence) bool { return q.width >= len(rows) })
@@ -253,6 +253,9 @@ func (r *runner) Hidden(dst []float32) error {
 
 // Width implements device.Runner.
 func (r *runner) Width() int { return r.width }
+
+// Wanted implements device.Runner.
+func (r *runner) Wanted(rows int) int { return plan.WantedRows(rows, r.bundle.BatchRows()) }
 
 // failure returns the first failure of the replay and clears all failures.
 func (r *runner) failure() error {

@@ -172,7 +172,7 @@ func replays(rng *rand.Rand, r device.Runner, b *plan.Bundle, c device.Config) e
 		if len(rows) == 0 {
 			return nil
 		}
-		if _, err := r.Replay(rows, device.All(min(len(rows), rng.IntN(plan.MaxWanted+1)))); err != nil {
+		if _, err := r.Replay(rows, device.All(min(len(rows), rng.IntN(plan.DefaultBatch+1)))); err != nil {
 			return err
 		}
 	}

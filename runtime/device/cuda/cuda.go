@@ -84,7 +84,7 @@ func (d *Device) Class() string { return plan.ClassNVIDIA }
 
 // Takes implements device.Device.
 func (d *Device) Takes(l *device.Layout) int64 {
-	return l.Bytes() + rowBytes*int64(plan.MaxWanted+l.Width)
+	return l.Bytes() + rowBytes*int64(l.Batch+l.Width)
 }
 
 // OwnMemory implements device.Separate.

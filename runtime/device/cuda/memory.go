@@ -39,7 +39,7 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 	}
 	sizes := l.Sizes()
 	sizes[plan.SpaceWeight], sizes[plan.SpaceArgs], sizes[plan.SpaceKV] = m.places.bytes, int64(len(c.Constants)), 0
-	sizes[plan.SpaceWanted] = rowBytes * int64(plan.MaxWanted+l.Width)
+	sizes[plan.SpaceWanted] = rowBytes * int64(l.Batch+l.Width)
 	for i, n := range sizes {
 		if n == 0 {
 			continue
@@ -56,7 +56,7 @@ func (m *memory) allocate(l *device.Layout, c *device.Commands) (err error) {
 		}
 		m.Caches = append(m.Caches, p)
 	}
-	m.cache, m.Spaces[plan.SpaceRow] = l.Cache, m.Spaces[plan.SpaceWanted]+cu.Ptr(rowBytes*plan.MaxWanted)
+	m.cache, m.Spaces[plan.SpaceRow] = l.Cache, m.Spaces[plan.SpaceWanted]+cu.Ptr(rowBytes*int64(l.Batch))
 	m.bytes += l.Cache*int64(l.Layers) - m.places.bytes
 	return nil
 }

@@ -16,23 +16,23 @@ type picks struct {
 	loop   device.Loop
 	layout plan.PickLayout
 	to     *cu.Pinned // [PickLayout.Tokens] bytes
-	from   *cu.Pinned // [PickTurns][MaxWanted]uint32
+	from   *cu.Pinned // [PickTurns][PickLayout.Rows]uint32
 	graphs *replay    // of the last Pick
 	made   int        // picks of the last Pick, if the logits on the device belong to it
 }
 
 // allocate allocates the memory, and returns where the kernels write the tokens. A bundle without kernels
 // that pick tokens needs none.
-func (p *picks) allocate(vocab int, bytes int64) (to hostRange, err error) {
-	if bytes == 0 {
+func (p *picks) allocate(l *device.Layout, vocab int) (to hostRange, err error) {
+	if l.Pick == 0 {
 		return hostRange{}, nil
 	}
-	p.layout = plan.PickLayoutOf(vocab, 1)
+	p.layout = plan.PickLayoutOf(l.Batch, vocab, 1)
 	if p.to, err = cu.AllocPinned(int(p.layout.Tokens)); err != nil {
 		return hostRange{}, err
 	}
 	to.offset = p.layout.Tokens
-	p.from, to.to, err = cu.AllocMapped(4 * plan.PickTurns * plan.MaxWanted)
+	p.from, to.to, err = cu.AllocMapped(4 * plan.PickTurns * p.layout.Rows)
 	return to, err
 }
 
@@ -43,7 +43,7 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	if len(r.commands.Pick) == 0 {
 		return nil, fmt.Errorf("%w: there are no kernels that pick", device.ErrSampling)
 	}
-	if err := device.CheckPicks(picks, len(rows)); err != nil {
+	if err := device.CheckPicks(picks, len(rows), r.batch); err != nil {
 		return nil, err
 	}
 	wanted := device.PickedRows(picks)
@@ -59,7 +59,9 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 }
 
 // tokens returns the tokens that the device has picked in a turn.
-func (p *picks) tokens(turn int) []uint32 { return device.PickTurn(p.from.Bytes(), turn) }
+func (p *picks) tokens(turn int) []uint32 {
+	return device.PickTurn(p.from.Bytes(), turn, p.layout.Rows)
+}
 
 // Continue implements device.Picker. The device has updated the rows and picks, so the graphs of the last
 // Pick are launched again, as few as make n steps.
@@ -104,7 +106,7 @@ func (r *runner) pick(rows []plan.Row, wanted []int, picks []device.Pick) error 
 				r.picks.tokens(turn)[i] = plan.SampleNone
 			}
 		}
-		bytes, masks := device.WritePicks(r.picks.to.Bytes(), picks, r.vocab)
+		bytes, masks := device.WritePicks(r.picks.to.Bytes(), &r.picks.layout, picks, r.vocab)
 		if err := r.stream.Upload(r.memory.Spaces[plan.SpacePick], r.picks.to, 0, bytes); err != nil {
 			return err
 		}

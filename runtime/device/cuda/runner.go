@@ -35,8 +35,9 @@ type runner struct {
 	stages     []stage // of a token
 	graphs     graphs
 	stream     cu.Stream
-	rows       *cu.Pinned // [ring][MaxWanted+width]plan.Row: the wanted rows, then all rows
+	rows       *cu.Pinned // [ring][batch+width]plan.Row: the wanted rows, then all rows
 	width      int
+	batch      int // rows of one, at most
 	tables     *device.Tables
 	planes     plan.Planes // the layout of a page
 	stateBytes int         // of one session
@@ -77,7 +78,7 @@ type slot struct {
 
 // newRunner allocates memory, uploads the weights and records the graphs.
 func (d *Device) newRunner(m *device.Model, cfg device.Config, l *device.Layout, c *device.Commands) (r *runner, err error) {
-	r = &runner{width: l.Width, vocab: m.Bundle.Model.VocabSize, context: cfg.Context, kv: cfg.KV, planes: l.Planes, device: d, model: m, commands: c}
+	r = &runner{width: l.Width, batch: l.Batch, vocab: m.Bundle.Model.VocabSize, context: cfg.Context, kv: cfg.KV, planes: l.Planes, device: d, model: m, commands: c}
 	r.units = device.NewQueue(ring, r.wait)
 	if r.gpu, err = d.device.Retain(); err != nil {
 		return nil, err
@@ -122,7 +123,7 @@ func (r *runner) build(l *device.Layout, progress func(done, total int64)) (err 
 		return err
 	}
 	r.picks.loop = device.NewLoop(r.vocab, r.context, r.tables)
-	if r.memory.picked, err = r.picks.allocate(r.vocab, l.Pick); err != nil {
+	if r.memory.picked, err = r.picks.allocate(l, r.vocab); err != nil {
 		return err
 	}
 	for i := range r.slots {
@@ -189,7 +190,7 @@ func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	if r.closed {
 		return errClosed
 	}
-	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
+	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows), r.batch), r.tables.Check(rows...)); err != nil {
 		return err
 	}
 	r.forget()
@@ -202,7 +203,7 @@ func (r *runner) forget() {
 	r.picks.made = 0
 }
 
-// hostLogits is the host's copy of the logits, [MaxWanted][VocabSize].
+// hostLogits is the host's copy of the logits, [batch][VocabSize].
 func (r *runner) hostLogits() []float32 {
 	b := r.logits.Bytes()
 	return unsafe.Slice((*float32)(unsafe.Pointer(&b[0])), len(b)/4)
@@ -210,6 +211,9 @@ func (r *runner) hostLogits() []float32 {
 
 // Width implements device.Runner.
 func (r *runner) Width() int { return r.width }
+
+// Wanted implements device.Runner.
+func (r *runner) Wanted(rows int) int { return plan.WantedRows(rows, r.batch) }
 
 // replay appends rows to the stream, and waits for them if logits are wanted.
 func (r *runner) replay(rows []plan.Row, wanted []int) error {

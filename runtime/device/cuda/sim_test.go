@@ -73,6 +73,7 @@ var cases = map[string]testCase{
 			return reference.Loops(r, nil)
 		})
 	}},
+	"crowd":       {crowdName, crowd},
 	"sessions":    {"yoututiny", opened("youtu-tiny-F32", reference.Batched)},
 	"logits q8":   {"youtumini", logits("youtu-mini-Q4_0", quant.Q8_0, 0.25)},
 	"sessions q8": {"youtumini", opened("youtu-mini-Q4_0", reference.Sharing)},
@@ -127,6 +128,7 @@ func TestStandIn(t *testing.T) {
 		{"no memory for tickets", "logits glm", []string{"CUDASIM_FAULT=cuMemAlloc_v2:7:2"}, "for the counters: cuMemAlloc_v2: CUDA_ERROR_OUT_OF_MEMORY"},
 		{"prompts in flight", "structure", []string{"CUDASIM_KERNELS=stub"}, ""},
 		{"sessions", "sessions", fast, ""},
+		{"32 sessions", "crowd", fast, ""},
 		{"a cache of q8_0", "logits q8", fast, ""},
 		{"a cache of q8_0, sessions", "sessions q8", fast, ""},
 		{"expanded heads, single kernels", "check heads", fast, ""},
@@ -202,6 +204,9 @@ func bundle(name string) *plan.Bundle {
 // part is a bundle with those functions alone that begin with one of names, if there are
 // any: compiling a bundle of real size takes half a minute.
 func part(name string, names []string) *plan.Bundle {
+	if name == crowdName {
+		return crowdBundle()
+	}
 	printed, err := gentest.Printed("../../../specs", bundle(name))
 	if err != nil {
 		panic(err)

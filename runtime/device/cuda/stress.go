@@ -136,7 +136,7 @@ func (s *stress) launch(i int) error {
 // replay appends one replay and the copies of its results to the stream.
 func (s *stress) replay(to cu.Ptr) error {
 	r := s.r
-	if err := r.stream.Copy(r.memory.Spaces[plan.SpaceRow], s.rows+cu.Ptr(s.asked%2*r.slotBytes()+wantedBytes), rowBytes); err != nil {
+	if err := r.stream.Copy(r.memory.Spaces[plan.SpaceRow], s.rows+cu.Ptr(s.asked%2*r.slotBytes()+r.wantedBytes()), rowBytes); err != nil {
 		return err
 	}
 	if err := r.graphs.sequences[0].all.Launch(r.stream); err != nil {

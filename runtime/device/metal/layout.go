@@ -35,7 +35,7 @@ func (l *layout) own() int64 { return takes(l.Layout) + int64(len(l.constants)) 
 
 // takes is the bytes that a runner allocates beside weights and constants.
 func takes(l *device.Layout) int64 {
-	return l.Bytes() + sliceTable(l) + (ring+1)*(wantedBytes+rowBytes*int64(l.Width))
+	return l.Bytes() + sliceTable(l) + (ring+1)*(wantedBytes(l.Batch)+rowBytes*int64(l.Width))
 }
 
 // sliceTable is the bytes of the block table for slices, which follows the sessions' tables.

@@ -14,13 +14,14 @@ const rowBytes = int64(unsafe.Sizeof(plan.Row{}))
 
 // wantedBytes is the size of the wanted rows, which lie before all rows. It is a multiple of the alignment
 // that Metal needs for offsets of constants.
-const wantedBytes = rowBytes * plan.MaxWanted
+func wantedBytes(batch int) int64 { return rowBytes * int64(batch) }
 
 // memory is all buffers that kernels use.
 type memory struct {
 	device.Memories[mtl.Buffer]              // nil for spaces that the bundle does not use; weights and rows are below
 	weights                     []mtl.Buffer // windows, then copies
 	places                      map[*device.Weight]place
+	wantedBytes                 int64
 	rows                        [ring + 1]mtl.Buffer // by slot: the wanted rows, then all rows; the last slot is that of slices
 }
 
@@ -58,7 +59,7 @@ func (a *allocator) window(m *device.Model, i int, w window) (b mtl.Buffer) {
 // allocate allocates and fills all memory. After an error the result holds the buffers allocated so far.
 func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 	a := &allocator{gpu: gpu}
-	mem := &memory{places: l.places}
+	mem := &memory{places: l.places, wantedBytes: wantedBytes(l.Batch)}
 	for i, w := range l.windows {
 		mem.weights = append(mem.weights, a.window(m, i, w))
 	}
@@ -74,7 +75,7 @@ func allocate(gpu mtl.Device, m *device.Model, l *layout) (*memory, error) {
 		}
 	}
 	for i := range mem.rows {
-		mem.rows[i] = a.buffer(fmt.Sprintf("rows %d", i), wantedBytes+rowBytes*int64(l.Width), mtl.StorageShared)
+		mem.rows[i] = a.buffer(fmt.Sprintf("rows %d", i), mem.wantedBytes+rowBytes*int64(l.Width), mtl.StorageShared)
 	}
 	if a.err != nil {
 		return mem, a.err
@@ -110,7 +111,7 @@ func (m *memory) at(b *device.Binding, slot int) (mtl.Buffer, uint64) {
 		p := m.places[b.Weight]
 		return m.weights[p.buffer], p.offset
 	case plan.SpaceRow:
-		return m.rows[slot], uint64(wantedBytes)
+		return m.rows[slot], uint64(m.wantedBytes)
 	case plan.SpaceWanted:
 		return m.rows[slot], 0
 	}

@@ -15,14 +15,15 @@ func (r *runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	if r.picks.to == r.picks.from {
 		return nil, fmt.Errorf("%w: there are no kernels that pick", device.ErrSampling)
 	}
-	if err := device.CheckPicks(picks, len(rows)); err != nil {
+	if err := device.CheckPicks(picks, len(rows), r.bundle.BatchRows()); err != nil {
 		return nil, err
 	}
 	wanted := device.PickedRows(picks)
 	if err := r.begin(rows, wanted); err != nil {
 		return nil, err
 	}
-	device.WritePicks(r.memory.Spaces[plan.SpacePick].Bytes(), picks, r.vocab)
+	l := r.pickLayout()
+	device.WritePicks(r.memory.Spaces[plan.SpacePick].Bytes(), &l, picks, r.vocab)
 	slot := r.units.Next()
 	if err := mtl.Pool(func() error { return r.replay(rows, wanted, true) }); err != nil {
 		return nil, err
@@ -63,7 +64,13 @@ func (r *runner) Next() ([]int32, error) {
 
 // tokens returns the tokens that the GPU has picked in a turn.
 func (r *runner) tokens(turn int) []uint32 {
-	return device.PickTurn(r.memory.Spaces[plan.SpacePick].Bytes()[plan.PickLayoutOf(r.vocab, 1).Tokens:], turn)
+	l := r.pickLayout()
+	return device.PickTurn(r.memory.Spaces[plan.SpacePick].Bytes()[l.Tokens:], turn, l.Rows)
+}
+
+// pickLayout is where the memory of picks has what the host reads and writes.
+func (r *runner) pickLayout() plan.PickLayout {
+	return plan.PickLayoutOf(r.bundle.BatchRows(), r.vocab, 1)
 }
 
 // PickedLogits implements device.Picker.

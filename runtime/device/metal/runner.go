@@ -75,7 +75,7 @@ func (r *runner) begin(rows []plan.Row, wanted []int) error {
 	if err := r.units.Failed(); err != nil {
 		return err // opening the GPU anew may have failed for lack of memory
 	}
-	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
+	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows), r.bundle.BatchRows()), r.tables.Check(rows...)); err != nil {
 		return err
 	}
 	inFlight := r.loop.InFlight()
@@ -93,6 +93,9 @@ func (r *runner) forget() {
 
 // Width implements device.Runner.
 func (r *runner) Width() int { return r.width }
+
+// Wanted implements device.Runner.
+func (r *runner) Wanted(rows int) int { return plan.WantedRows(rows, r.bundle.BatchRows()) }
 
 // replay submits rows and, if picks is set, the commands that pick tokens. It waits for them if logits are
 // wanted.
@@ -123,9 +126,10 @@ func (r *runner) narrowest(rows int) replayed {
 
 // writeRows writes the wanted rows and all rows to a slot, each followed by dead rows.
 func (r *runner) writeRows(slot int, rows []plan.Row, wanted []int) {
-	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.memory.rows[slot].Bytes()[0])), plan.MaxWanted+r.width)
-	clear(to[len(device.Wanted(to[:0], rows, wanted)):plan.MaxWanted])
-	to = to[plan.MaxWanted:]
+	batch := r.bundle.BatchRows()
+	to := unsafe.Slice((*plan.Row)(unsafe.Pointer(&r.memory.rows[slot].Bytes()[0])), batch+r.width)
+	clear(to[len(device.Wanted(to[:0], rows, wanted)):batch])
+	to = to[batch:]
 	clear(to[copy(to, rows):])
 }
 

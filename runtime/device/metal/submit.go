@@ -30,10 +30,10 @@ var waitLimit = 5 * time.Minute
 func (r *runner) commit(slot int, step []run, steps int, rows []plan.Row, width int) error {
 	u, together := unit{}, steps
 	switch {
-	case width >= plan.MaxBatch:
+	case width >= r.bundle.BatchRows():
 		runs := slices.Repeat(step, steps)
 		u.pace, u.predicted = &r.pace, newCutting(r.sequence, &r.pace, rows, width, r.tables, runs).all()
-		if width > plan.MaxBatch || u.predicted > r.pace.buffer() {
+		if width > r.bundle.BatchRows() || u.predicted > r.pace.buffer() {
 			return r.pieces(slot, runs, rows, width)
 		}
 	case steps > 1:

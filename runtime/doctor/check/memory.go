@@ -165,7 +165,7 @@ func (m *memory) place() error {
 	if s := b.Model.State(); s.Floats() > 0 {
 		m.states = poison(m.config.Tables * int(s.Bytes()))
 	}
-	m.logits = floats(poison(4 * b.Model.VocabSize * min(m.config.Width, plan.MaxWanted)))
+	m.logits = floats(poison(4 * b.Model.VocabSize * plan.WantedRows(m.config.Width, b.BatchRows())))
 	m.rope = make([]float32, 2*len(b.RopeFreqs)*m.config.Context)
 	device.RopeTable(m.rope, b.RopeFreqs, b.RopeMScale)
 	m.tables = device.NewTables(m.config.Tables, b.Model.MaxPages(), m.config.Pages)

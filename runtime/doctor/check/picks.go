@@ -77,17 +77,17 @@ type pickMemory struct {
 	launcher       device.Launcher
 	launches       []*device.Launch
 	memory, logits []byte
-	rows           [2 * plan.MaxWanted]plan.Row
+	rows           []plan.Row
 	layout         plan.PickLayout
 	vocab          int
 }
 
 func newPickMemory(l device.Launcher, b *plan.Bundle) (*pickMemory, error) {
-	m := &pickMemory{launcher: l, vocab: b.Model.VocabSize, layout: plan.PickLayoutOf(b.Model.VocabSize, 1)}
+	m := &pickMemory{launcher: l, vocab: b.Model.VocabSize, layout: plan.PickLayoutOf(b.BatchRows(), b.Model.VocabSize, 1), rows: make([]plan.Row, 2*b.BatchRows())}
 	if b.PickBytes < m.layout.Values || len(b.Pick) == 0 {
 		return nil, fmt.Errorf("nothing picks tokens, or in only %d bytes", b.PickBytes)
 	}
-	m.memory, m.logits = make([]byte, b.PickBytes), make([]byte, 4*m.vocab*plan.MaxWanted)
+	m.memory, m.logits = make([]byte, b.PickBytes), make([]byte, 4*m.vocab*m.layout.Rows)
 	for i := range b.Pick {
 		d := &b.Pick[i]
 		k := &b.Kernels[d.Kernel]
@@ -99,7 +99,7 @@ func newPickMemory(l device.Launcher, b *plan.Bundle) (*pickMemory, error) {
 			case plan.SpaceLogits:
 				launch.Buffers = append(launch.Buffers, m.logits)
 			case plan.SpaceRow:
-				launch.Buffers = append(launch.Buffers, unsafe.Slice((*byte)(unsafe.Pointer(&m.rows)), unsafe.Sizeof(m.rows)))
+				launch.Buffers = append(launch.Buffers, unsafe.Slice((*byte)(unsafe.Pointer(&m.rows[0])), len(m.rows)*int(unsafe.Sizeof(m.rows[0]))))
 			default:
 				return nil, fmt.Errorf("kernel %s, which picks, has an operand in space %d", k.Name, o.Space)
 			}
@@ -113,10 +113,10 @@ func newPickMemory(l device.Launcher, b *plan.Bundle) (*pickMemory, error) {
 // after one.
 func (m *pickMemory) round(rng *rand.Rand, round int) error {
 	all := samplings(m.vocab)
-	n := 1 + rng.IntN(plan.MaxWanted)
+	n := 1 + rng.IntN(m.layout.Rows)
 	switch round {
 	case 0:
-		n = plan.MaxWanted
+		n = m.layout.Rows
 	case 1:
 		n = 1
 	}
@@ -125,7 +125,7 @@ func (m *pickMemory) round(rng *rand.Rand, round int) error {
 	for i := range n {
 		own := m.logitsOf(i)
 		logitKinds[rng.IntN(len(logitKinds))](rng, own)
-		p := all[(round*plan.MaxWanted+i)%len(all)]
+		p := all[(round*m.layout.Rows+i)%len(all)]
 		s, pick, err := picked(rng, p, 2*i, m.vocab)
 		if err != nil {
 			return fmt.Errorf("%+v: %w", p, err)
@@ -198,9 +198,9 @@ const untouched = 0x5a5a5a5a
 
 // write fills the memory that the host fills, and the memory that the kernels must leave alone.
 func (m *pickMemory) write(picks []device.Pick) {
-	device.WritePicks(m.memory[:m.layout.Tokens], picks, m.vocab)
+	device.WritePicks(m.memory[:m.layout.Tokens], &m.layout, picks, m.vocab)
 	tokens := m.memory[m.layout.Tokens:]
-	for i := range plan.PickTurns * plan.MaxWanted {
+	for i := range plan.PickTurns * m.layout.Rows {
 		binary.LittleEndian.PutUint32(tokens[4*i:], untouched)
 	}
 	for i := range m.rows {
@@ -222,12 +222,12 @@ func (m *pickMemory) run(picks []device.Pick, turns [plan.PickTurns][]int32) err
 			return fmt.Errorf("kernel %s: %w", l.Kernel.Name, err)
 		}
 	}
-	rows := m.rows
+	rows := make([]plan.Row, len(m.rows))
 	for i := range rows {
 		rows[i] = rowBefore(i)
 	}
 	for turn, want := range turns {
-		for i, token := range device.PickTurn(m.memory[m.layout.Tokens:], turn) {
+		for i, token := range device.PickTurn(m.memory[m.layout.Tokens:], turn, m.layout.Rows) {
 			expected := int32(untouched)
 			if i < len(want) {
 				expected = want[i]

@@ -40,7 +40,7 @@ func Toy() (*device.Model, device.Config) {
 }
 
 // PickBytes is the size of the picks' memory of Toy's bundle.
-var PickBytes = plan.PickLayoutOf(10, 1).Bytes
+var PickBytes = plan.PickLayoutOf(plan.DefaultBatch, 10, 1).Bytes
 
 func bundle() *plan.Bundle {
 	return &plan.Bundle{

@@ -29,6 +29,8 @@ type Runner struct {
 	Folds bool
 	// NoPicks makes the runner pick no tokens, so that the host picks after all rows, whatever it requested.
 	NoPicks bool
+	// Batch is the most rows of a batch; 0: plan.DefaultBatch.
+	Batch int
 
 	Replays    int
 	WithLogits int
@@ -135,7 +137,7 @@ func (r *Runner) replay(rows []plan.Row, wanted []int) ([]float32, error) {
 	case r.Fail != nil:
 		return nil, r.Fail
 	}
-	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows)), r.tables.Check(rows...)); err != nil {
+	if err := errors.Join(device.CheckRows(rows, r.width, r.vocab, r.context), device.CheckWanted(wanted, len(rows), r.batch()), r.tables.Check(rows...)); err != nil {
 		return nil, err
 	}
 	r.Replays++
@@ -171,7 +173,7 @@ func (r *Runner) Pick(rows []plan.Row, picks []device.Pick) ([]int32, error) {
 	if r.NoPicks {
 		return nil, device.ErrSampling
 	}
-	if err := device.CheckPicks(picks, len(rows)); err != nil {
+	if err := device.CheckPicks(picks, len(rows), r.batch()); err != nil {
 		return nil, err
 	}
 	logits, err := r.Replay(rows, device.PickedRows(picks))
@@ -273,6 +275,11 @@ func State(tokens []int32) float32 { return 1 + float32(Folded(tokens)&0xFFFFF) 
 
 // Width implements device.Runner.
 func (r *Runner) Width() int { return r.width }
+
+// Wanted implements device.Runner.
+func (r *Runner) Wanted(rows int) int { return plan.WantedRows(rows, r.batch()) }
+
+func (r *Runner) batch() int { return cmp.Or(r.Batch, plan.DefaultBatch) }
 
 // row returns the cache row of a row.
 func (r *Runner) row(at plan.Row) *row { return &r.cache[r.tables.Place(at)] }

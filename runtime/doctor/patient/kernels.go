@@ -130,6 +130,6 @@ func (k *Kernels) picks(l device.Launcher, b *plan.Bundle) {
 	case err != nil:
 		k.Write(checkup.Fail, name, "%v", err)
 	default:
-		k.Write(checkup.Pass, name, "tokens after up to %d rows picked as by the CPU", plan.MaxWanted)
+		k.Write(checkup.Pass, name, "tokens after up to %d rows picked as by the CPU", b.BatchRows())
 	}
 }

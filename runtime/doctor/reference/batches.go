@@ -49,9 +49,10 @@ func (ref *Reference) Batches(d device.Device, m *device.Model, cfg device.Confi
 // worstOf runs rows and compares the logits of all of them. If a replay returns the logits of fewer rows, it
 // runs the rows again for the next ones, which stores the same cache rows.
 func (ref *Reference) worstOf(r device.Runner, rows []plan.Row) (worst float64, err error) {
-	for from := 0; from < len(rows); from += plan.MaxWanted {
+	most := r.Wanted(len(rows))
+	for from := 0; from < len(rows); from += most {
 		var wanted []int
-		for i := from; i < min(from+plan.MaxWanted, len(rows)); i++ {
+		for i := from; i < min(from+most, len(rows)); i++ {
 			wanted = append(wanted, i)
 		}
 		logits, err := r.Replay(rows, wanted)

@@ -139,6 +139,8 @@ type fake func(token int32, pos int) []float32
 
 func (f fake) Width() int { return 1 }
 
+func (f fake) Wanted(int) int { return 1 }
+
 func (f fake) Replay(rows []plan.Row, _ []int) ([]float32, error) {
 	s := rows[0]
 	return f(int32(s.Token), int(s.Pos)), nil

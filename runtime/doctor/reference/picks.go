@@ -194,7 +194,7 @@ func pickRound(r device.Picker, list []*picking, round, vocab int) error {
 // pickMisuse makes impossible requests, which must not run anything.
 func pickMisuse(r device.Picker, vocab int) error {
 	rows := Rows(1, 0)
-	many := make([]device.Pick, plan.MaxWanted+1)
+	many := make([]device.Pick, plan.LargestBatch+1)
 	for name, asked := range map[string][]device.Pick{"none": nil, "too many": many, "another row": {{Row: 1}}, "no row": {{Row: -1}}, "too long": {{Adjusts: make([]plan.Adjust, plan.PickAdjusts+1)}}} {
 		if _, err := r.Pick(rows, asked); err == nil {
 			return fmt.Errorf("picks that cannot be, %s: no error", name)

@@ -13,7 +13,7 @@ import (
 )
 
 // sideBySide is how many sessions run one token each: more than the rows of a batch.
-const sideBySide = plan.MaxBatch + 4
+func (s *Subject) sideBySide() int { return s.Bundle.BatchRows() + 4 }
 
 // Prompts compares the logits after a long prompt, and those of tokens of many sessions side by side, with
 // the CPU's. Neither single kernels nor the first tokens of a text exercise these paths.
@@ -26,9 +26,9 @@ func (s *Subject) Prompts() error {
 			return err
 		}
 	}
-	for i, what := range []string{fmt.Sprintf("a prompt of %d tokens", promptTokens), fmt.Sprintf("%d sessions", sideBySide)} {
+	for i, what := range []string{fmt.Sprintf("a prompt of %d tokens", promptTokens), fmt.Sprintf("%d sessions", s.sideBySide())} {
 		c := &comparison{tolerance: tolerance(s.Bundle, s.Config.KV), model: &s.Bundle.Model}
-		from, to := i, 1+i*sideBySide // the prompt's row, and the rows of the sessions
+		from, to := i, 1+i*s.sideBySide() // the prompt's row, and the rows of the sessions
 		for row := from; row < to; row++ {
 			c.add(logits[0][row], logits[1][row])
 		}
@@ -44,8 +44,8 @@ func (s *Subject) Prompts() error {
 // prompts returns the logits after a prompt, and those of a token of each of many sessions.
 func (s *Subject) prompts(d device.Device) (all [][]float32, err error) {
 	m, err := s.on(d, func(cfg *device.Config, most int) {
-		cfg.Context, cfg.Tables = min(promptTokens, most), sideBySide
-		cfg.Pages = max(plan.Pages(cfg.Context), sideBySide)
+		cfg.Context, cfg.Tables = min(promptTokens, most), s.sideBySide()
+		cfg.Pages = max(plan.Pages(cfg.Context), s.sideBySide())
 	})
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (s *Subject) prompts(d device.Device) (all [][]float32, err error) {
 		return nil, err
 	}
 	var rows []engine.Row
-	for i := range sideBySide {
+	for i := range s.sideBySide() {
 		session, err := m.NewPrivateSession()
 		if err != nil {
 			return nil, err

@@ -35,6 +35,12 @@ func checkSequences(b *plan.Bundle) error {
 	if b.Decode().Width != 1 {
 		return fmt.Errorf("%d sequences, the first of %d rows; expected one of one row", len(b.Sequences), b.Decode().Width)
 	}
+	if err := checkMaxBatch(b.MaxBatch); err != nil {
+		return err
+	}
+	if n := b.MaxBatch; n != 0 && !slices.ContainsFunc(b.Sequences, func(q plan.Sequence) bool { return q.Width == n }) {
+		return fmt.Errorf("batches of up to %d rows, and no sequence of as many", n)
+	}
 	width := 0
 	for _, q := range b.Sequences {
 		switch {
@@ -166,7 +172,7 @@ func (o *operands) operand(d *plan.Dispatch, k *plan.Kernel, r *reach, s int) er
 		if o.width > 1 && !wanted(k) {
 			return fmt.Errorf("logits of rows that may not be wanted")
 		}
-		if have := int64(min(o.width, plan.MaxWanted)) * int64(o.bundle.Model.VocabSize) * 4; need > have {
+		if have := int64(plan.WantedRows(o.width, o.bundle.BatchRows())) * int64(o.bundle.Model.VocabSize) * 4; need > have {
 			return fmt.Errorf("%d bytes of logits; there are %d", need, have)
 		}
 	}
@@ -176,7 +182,7 @@ func (o *operands) operand(d *plan.Dispatch, k *plan.Kernel, r *reach, s int) er
 // rows is how many rows a kernel has to compute: all rows of the sequence, or the wanted ones.
 func (o *operands) rows(k *plan.Kernel) int {
 	if wanted(k) {
-		return min(o.width, plan.MaxWanted)
+		return plan.WantedRows(o.width, o.bundle.BatchRows())
 	}
 	return o.width
 }

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"errors"
 	"fmt"
 
 	"mla/runtime/plan"
@@ -73,8 +74,10 @@ func checkOwn(k *plan.Kernel, p plan.Part) error {
 		return checkThreads(k, p.NormPartial, p.Dim, p.RowsPerGroup)
 	case *plan.WeightedSum:
 		return checkThreads(k, p.NormPartial, p.Dim, p.RowsPerGroup)
+	case *plan.ScanPicks:
+		return checkMaxBatch(p.MaxBatch)
 	case *plan.PickTokens:
-		return checkPick(p.Vocab, p.Scanned, k.Threads)
+		return errors.Join(checkMaxBatch(p.MaxBatch), checkPick(p.Vocab, p.Scanned, k.Threads))
 	}
 	return nil
 }

@@ -11,6 +11,8 @@ import (
 const (
 	Block      = 8  // rows and columns of a simdgroup matrix
 	TileInputs = 64 // inputs that a tile holds
+	// SharedInputs is how many a tile holds at most where more than two simdgroups share rows.
+	SharedInputs = TileInputs / 4
 )
 
 // TokensOf is how many rows a part multiplies its weights by at a time; 0: the part is of one row, or has
@@ -137,8 +139,8 @@ func checkTile(k *plan.Kernel, p plan.Part, m *plan.Product) error {
 	tokens, slices, simdgroups := m.Tokens, max(m.SplitK, 1), k.Threads/SimdWidth
 	rows := m.RowsPerGroup * slices / simdgroups // of weights, per simdgroup
 	switch {
-	case tokens%Block != 0 || tokens > TileInputs || slices > 2 && slices < simdgroups || slices > 2 && tokens > TileInputs/4:
-		return fmt.Errorf("tiles of %d rows for %d threads, %d of %d simdgroups to a row; expected one or two, or up to %d rows for all", tokens, k.Threads, slices, simdgroups, TileInputs/4)
+	case tokens%Block != 0 || tokens > TileInputs || slices > 2 && slices < simdgroups || slices > 2 && tokens > SharedInputs:
+		return fmt.Errorf("tiles of %d rows for %d threads, %d of %d simdgroups to a row; expected one or two, or up to %d rows for all", tokens, k.Threads, slices, simdgroups, SharedInputs)
 	case rows*simdgroups != m.RowsPerGroup*slices || rows != 2*Block && rows != 4*Block || Block*rows/SimdWidth%slices != 0 && slices%(Block*rows/SimdWidth) != 0:
 		return fmt.Errorf("%d rows of weights for a threadgroup of %d simdgroups, %d to a row; expected 16 or 32 for each", m.RowsPerGroup, simdgroups, slices)
 	}

@@ -36,7 +36,7 @@ func checkBatch(k *plan.Kernel, p plan.Part) error {
 		}
 		return checkPersistent(k, p)
 	case *plan.RouteBatch:
-		if k.Width < 2 || k.Width > plan.MaxBatch {
+		if k.Width < 2 || k.Width > plan.LargestBatch {
 			return wrong("one threadgroup")
 		}
 		if p.Grouping.K != p.Gating.K || p.Grouping.Experts != p.Gating.Experts {
@@ -85,8 +85,8 @@ func checkPersistent(k *plan.Kernel, p *plan.Experts) error {
 	switch {
 	case p.Grouping == nil || p.Shares != 1 || p.Persistent < 0 || p.Persistent > plan.MaxPersistent:
 		return fmt.Errorf("%d persistent threadgroups, %d for the same weights, of experts; expected groups, one, and up to %d", p.Persistent, p.Shares, plan.MaxPersistent)
-	case 4*p.Tokens > TileInputs || p.SplitK != k.Threads/SimdWidth || p.RowsPerGroup < 1 || entries > maxTiles/ceil(p.Rows, p.RowsPerGroup):
-		return fmt.Errorf("persistent threadgroups of %d simdgroups, %d of which share rows, for %d inputs and %d × %d rows; expected all to share, up to %d inputs, and %d tiles", k.Threads/SimdWidth, p.SplitK, p.Tokens, entries, p.Rows, TileInputs/4, maxTiles)
+	case p.Tokens > SharedInputs || p.SplitK != k.Threads/SimdWidth || p.RowsPerGroup < 1 || entries > maxTiles/ceil(p.Rows, p.RowsPerGroup):
+		return fmt.Errorf("persistent threadgroups of %d simdgroups, %d of which share rows, for %d inputs and %d × %d rows; expected all to share, up to %d inputs, and %d tiles", k.Threads/SimdWidth, p.SplitK, p.Tokens, entries, p.Rows, SharedInputs, maxTiles)
 	}
 	return nil
 }

@@ -31,7 +31,7 @@ func (o *operands) sampler() error {
 	if len(first)+len(second) > 2 {
 		return fmt.Errorf("%d and %d parts; expected one that scans and one that picks", len(first), len(second))
 	}
-	need, arrays, err := places(first[0], second[0])
+	need, arrays, err := o.places(first[0], second[0])
 	if err != nil {
 		return err
 	}
@@ -47,13 +47,16 @@ func (o *operands) sampler() error {
 }
 
 // places lists the places of plan.PickLayout, and returns its size in bytes.
-func places(first, second plan.Part) (int64, []place, error) {
+func (o *operands) places(first, second plan.Part) (int64, []place, error) {
 	scan, scans := first.(*plan.ScanPicks)
 	pick, picks := second.(*plan.PickTokens)
 	if !scans || !picks {
 		return 0, nil, fmt.Errorf("a %T and a %T; expected one that scans and one that picks", first, second)
 	}
-	l := plan.PickLayoutOf(scan.Vocab, scan.Scanned())
+	if most := o.bundle.MaxBatch; scan.MaxBatch != most || pick.MaxBatch != most {
+		return 0, nil, fmt.Errorf("batches of up to %d and %d rows; expected %d (0: %d)", scan.MaxBatch, pick.MaxBatch, most, plan.DefaultBatch)
+	}
+	l := plan.PickLayoutOf(o.bundle.BatchRows(), scan.Vocab, scan.Scanned())
 	return l.Bytes, []place{
 		{0, scan.Picks, l.Picks}, {0, scan.Adjusts, l.Adjusts}, {0, scan.Masks, l.Masks}, {0, scan.Values, l.Values}, {0, scan.Tops, l.Tops}, {0, scan.TopIDs, l.TopIDs},
 		{1, pick.Picks, l.Picks}, {1, pick.Tokens, l.Tokens}, {1, pick.Values, l.Values}, {1, pick.Tops, l.Tops}, {1, pick.TopIDs, l.TopIDs},

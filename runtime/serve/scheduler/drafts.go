@@ -69,9 +69,10 @@ func (s *Scheduler) settle(t *task) {
 	}
 }
 
-// guess adds drafts to rows, one row of each task. The tasks share the free rows of the width.
+// guess adds drafts to rows, one row of each task. The tasks share the free rows of the width. Batches of more
+// than plan.DefaultBatch rows get no drafts: whether drafts pay there was not measured.
 func (s *Scheduler) guess(rows []engine.Row, tasks []*task) (n int) {
-	capacity := min(s.width, plan.MaxWanted) - len(rows)
+	capacity := min(s.width, plan.DefaultBatch) - len(rows)
 	for i, t := range tasks {
 		own := t.guess(capacity / (len(rows) - i))
 		rows[i].Guesses = own

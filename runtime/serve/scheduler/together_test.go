@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mla/runtime/device"
+	"mla/runtime/plan"
 )
 
 // submitted is a scheduler of a model of its own with some requests.
@@ -52,6 +53,39 @@ func TestTogether(t *testing.T) {
 	}
 	if got := s.Stats().Steps; got.Decode != 29+49+79 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestTogetherMany: the device goes on with as many requests as a batch has rows, and each has the text that it has alone.
+// More of them take two replays a step, which the host asks for.
+func TestTogetherMany(t *testing.T) {
+	const tokens = 12
+	for _, c := range []struct {
+		batch, requests int
+		ahead           bool
+	}{
+		{plan.DefaultBatch, 16, true}, {plan.DefaultBatch, 17, false},
+		{plan.LargestBatch, 17, true}, {plan.LargestBatch, 31, true}, {plan.LargestBatch, 32, true}, {plan.LargestBatch, 33, false},
+	} {
+		cfg := device.Config{Context: 64, Tables: c.requests, Pages: c.requests, Width: 64}
+		clients := make([]*client, c.requests)
+		for i := range clients {
+			clients[i] = greedy(t, text(int32(i), 1), tokens)
+			clients[i].params.Temperature, clients[i].params.Seed = 1, uint64(i)
+		}
+		s, r := submitted(t, cfg, clients...)
+		r.Batch = c.batch
+		if err := s.Run(); err != nil {
+			t.Fatal(err)
+		}
+		for i, own := range clients {
+			if err := own.check(t, cfg); err != nil {
+				t.Errorf("request %d of %d: %v", i, c.requests, err)
+			}
+		}
+		if c.ahead != (r.Ahead > 0) || c.ahead && r.Ahead < tokens-4 {
+			t.Errorf("%d requests, batches of %d rows: %d steps ahead", c.requests, c.batch, r.Ahead)
+		}
 	}
 }
 

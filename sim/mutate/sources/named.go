@@ -88,7 +88,7 @@ var named = []mistake{
 	{"lifetime/queue-first", "runner.go", "	if r.replayer != nil {\n		r.replayer.release()\n", "	r.gpu.Release()\n	if r.replayer != nil {\n		r.replayer.release()\n"},
 
 	{"flight/no-wait-for-the-slot", "runner.go", "slot, err := r.units.Slot()", "slot, err := r.units.Next(), error(nil)"},
-	{"flight/one-row-for-all", "memory.go", "return m.rows[slot], uint64(wantedBytes)", "return m.rows[0], uint64(wantedBytes)"},
+	{"flight/one-row-for-all", "memory.go", "return m.rows[slot], uint64(m.wantedBytes)", "return m.rows[0], uint64(m.wantedBytes)"},
 	{"flight/logits-too-early", "runner.go", "	return r.units.Drain()\n}\n\n// narrowest", "	return nil\n}\n\n// narrowest"},
 	{"flight/close-without-waiting", "runner.go", "		err := r.units.Drain()\n", "		var err error\n"},
 	{"flight/status-unchecked", "mtl/wait.go", "messages.status.send(c.id) == statusCompleted", "messages.status.send(c.id) != 0"},

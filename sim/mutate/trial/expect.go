@@ -26,7 +26,7 @@ type expected struct {
 	tolerance float64
 }
 
-func (e *expected) context() int { return max(len(e.tokens)+pickedTokens, plan.MaxWanted) }
+func (e *expected) context() int { return max(len(e.tokens)+pickedTokens, plan.LargestBatch) }
 
 // expect reads the reference logits. If the last token lies after the prompt, which is then repeated, its
 // expected logits come from the CPU device.

@@ -180,7 +180,7 @@ func picksOfRows(r device.Runner, prompt []int32, vocab int) error {
 		return errors.New("error: the runner picks no tokens after several rows")
 	}
 	var rows []plan.Row
-	for pos := range plan.MaxWanted {
+	for pos := range r.Wanted(min(r.Width(), plan.LargestBatch)) {
 		rows = append(rows, plan.Row{Token: uint32(prompt[pos%len(prompt)]), Pos: uint32(pos), NKV: uint32(pos + 1)})
 	}
 	logits, err := r.Replay(rows, device.All(len(rows)))

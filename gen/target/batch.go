@@ -1,0 +1,22 @@
+package target
+
+import "mla/runtime/plan"
+
+// batch is the most rows of a batch. Heads give logits of all of them, and each has a place in what picks tokens.
+type batch struct{ dense, experts int } // of models without experts, and with them
+
+var batches = table[batch]{
+	{"", batch{plan.DefaultBatch, plan.DefaultBatch}, Source{Estimated, "", "2026-11-28",
+		"more rows take more memory for logits and samplers, and nobody has measured what they gain"}},
+	{plan.ClassNVIDIA, batch{plan.DefaultBatch, plan.LargestBatch}, Source{Measured, h200, "2026-11-28",
+		"a trial: 16 and 32 sessions of DeepSeek-V2-Lite at 5,095 and 6,445 tok/s, of Youtu-LLM, which has no experts, at 12,000 and 12,057. GLM-4.7-Flash was not measured"}},
+}
+
+// BatchRows is the most rows of a batch of a model with or without experts. Sequences of more rows are for prompts.
+func (t Target) BatchRows(experts bool) int {
+	if b := batches.of(t.class).is; experts {
+		return b.experts
+	} else {
+		return b.dense
+	}
+}
