@@ -64,17 +64,18 @@ func (l *loop) pairs512(offset int, table func(r, s, place int) reg.VecVirtual) 
 func q2_Kx512(g *gen, t shape) func(*loop) {
 	codes := g.twoBitTables("codes0123", 0)
 	low := g.load512(g.dwords("dwords15x16", repeat(16, uint32(15))...))
-	stack := g.AllocLocal(128 * t.rows)
+	stack, factors := g.AllocLocal(128*t.rows), g.AllocLocal(8*t.rows)
 	return func(l *loop) {
 		for r, row := range l.rows {
-			for i, offset := range []int{80, 82} { // of d and dmin
-				q := g.bytes512(row.at(0))
-				if i == 1 {
-					g.VPSRLD(operand.U8(4), q, q)
-				}
-				g.VPANDD(low, q, q)
+			d, scales, minima := g.XMM(), g.ZMM(), g.bytes512(row.at(0))
+			g.VMOVD(row.at(80), d) // and dmin
+			g.VCVTPH2PS(d, d)
+			g.VMOVQ(d, factors.Offset(8*r))
+			g.VPANDD(low, minima, scales)
+			g.VPSRLD(operand.U8(4), minima, minima)
+			for i, q := range []reg.VecVirtual{scales, minima} {
 				g.VCVTDQ2PS(q, q)
-				g.VMULPS(g.half512(row.at(offset)), q, q)
+				g.VMULPS_BCST(factors.Offset(8*r+4*i), q, q)
 				g.VMOVUPS(q, stack.Offset(128*r+64*i))
 			}
 		}

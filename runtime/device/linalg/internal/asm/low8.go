@@ -215,13 +215,14 @@ func tq2_08(g *gen, t shape) func(*loop) {
 	}
 }
 
-// foldTernary makes sums of 32 bits of those of 16 of codes that count from 1, and adds them to the running sums.
+// foldTernary makes sums of 32 bits of those of 16 of codes that count from 1, less what they count from, and adds them to
+// the running sums.
 func (p *partial) foldTernary(d func(r int) operand.Mem) {
 	for r := range p.rows {
-		for _, sum := range p.sums[r] {
+		for j, sum := range p.sums[r] {
+			p.VPSUBW(at(p.inputs[j], p.arranged.sumAt(0)), sum, sum)
 			p.VPMADDWD(p.ones16(), sum, sum)
 		}
 	}
-	p.centre(0, func(int) operand.Mem { return p.ones16() })
 	p.foldBlock(d, noMinima)
 }
