@@ -102,7 +102,7 @@ func bench(e *env, args []string) (err error) {
 	if m.Session, err = m.model.NewPrivateSession(); err != nil {
 		return err
 	}
-	f.note("%s\n", m.describe())
+	f.note("%s\n%s", m.describe(), m.faster())
 	if *kernels {
 		return m.benchKernels(e, depths, *format)
 	}
@@ -139,6 +139,14 @@ func (l *loaded) describe() string {
 	}
 	return fmt.Sprintf("%s, bundle %s (%s), %s device with %d threads and %s inner loops, %s cache%s",
 		s.Model, s.Bundle, l.flags.kindOf(l.engine.Bundle()), s.Device, s.Threads, s.Loops, s.KV, ahead)
+}
+
+// faster is a line on what would make the CPU faster; empty: nothing to say.
+func (l *loaded) faster() string {
+	if l.flags.act == actInt8 || l.engine.Device().Name() != "cpu" || !linalg.HasInt8() {
+		return ""
+	}
+	return "decodes faster on this CPU: -act " + actInt8 + ", which rounds activations to bytes, as llama.cpp does\n"
 }
 
 // maxTokens is more than any model allows, and small enough to be added up.

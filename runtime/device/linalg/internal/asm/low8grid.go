@@ -38,7 +38,11 @@ func (f grid) bytes(begin func(*gen, shape) func(*loop)) format {
 
 func (f grid) floats() format {
 	of, _ := quant.Lookup(f.Type)
-	return format{name: formatName(f.Type), elems: of.BlockElems, bytes: of.BlockBytes, begin: f.begin, few: true, pairs: true, book: true}
+	list := format{name: formatName(f.Type), elems: of.BlockElems, bytes: of.BlockBytes, begin: f.begin, few: true, pairs: true, book: true}
+	if f.shifted() {
+		list.shared = 4 // without signs there are registers for it
+	}
+	return list
 }
 
 // shifted says that values are -1, 0 and 1, eight elements of which have a shift in common. Entries are bytes of eight
