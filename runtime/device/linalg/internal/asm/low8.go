@@ -53,9 +53,18 @@ func (g *gen) wordOfEach(n int) operand.Mem {
 // halvesScaled adds the eight groups of 32 elements to partial sums: those of either half of a register times a word of
 // their row's 16 scales.
 func (p *partial) halvesScaled(scales *wordScales, order [8]int, codes func(row row, group int) reg.VecVirtual) {
+	parts := []*partial{p}
+	if len(p.inputs) == 1 && order != ascending { // row by row: what groups share takes registers, as scales do
+		parts = nil
+		for k := range p.rows {
+			parts = append(parts, &partial{loop: p.loop, rows: p.rows[k : k+1], sums: p.sums[k : k+1]})
+		}
+	}
 	for _, group := range order {
-		q := p.each(func(_ int, row row) reg.VecVirtual { return codes(row, group) })
-		p.addScaled(group, q, p.each(func(r int, _ row) reg.VecVirtual { return scales.of(r, group) }))
+		for _, p := range parts {
+			q := p.each(func(_ int, row row) reg.VecVirtual { return codes(row, group) })
+			p.addScaled(group, q, p.each(func(r int, _ row) reg.VecVirtual { return scales.of(r, group) }))
+		}
 	}
 }
 
