@@ -101,7 +101,7 @@ func bench(e *env, args []string) (err error) {
 	if m.Session, err = m.model.NewPrivateSession(); err != nil {
 		return err
 	}
-	f.note("%s\n", m.describe())
+	f.note("%s\n%s", m.describe(), m.faster())
 	if *kernels {
 		return m.benchKernels(e, depths, *format)
 	}
@@ -138,6 +138,14 @@ func (l *loaded) describe() string {
 	}
 	return fmt.Sprintf("%s, bundle %s (%s), %s device with %d threads and %s inner loops, %s cache%s",
 		s.Model, s.Bundle, l.flags.kindOf(l.engine.Bundle()), s.Device, s.Threads, s.Loops, s.KV, ahead)
+}
+
+// faster returns a line that names a flag with which the CPU decodes faster; empty: there is none.
+func (l *loaded) faster() string {
+	if l.flags.act == actInt8 || l.engine.Device().Name() != "cpu" || !linalg.HasInt8() {
+		return ""
+	}
+	return "decodes faster on this CPU: -act " + actInt8 + ", which rounds activations to bytes, as llama.cpp does\n"
 }
 
 // maxTokens exceeds every model's limit, and is small enough for sums.

@@ -90,3 +90,38 @@ func TestMeanSD(t *testing.T) {
 		}
 	}
 }
+
+// TestFaster: whoever asks for details of a CPU learns what makes it faster, where there is such a thing and it is not in use.
+func TestFaster(t *testing.T) {
+	before := linalg.Backend()
+	defer func() {
+		if err := linalg.SetBackend(before); err != nil {
+			t.Error(err)
+		}
+	}()
+	const line = "decodes faster on this CPU: -act q8, which rounds activations to bytes, as llama.cpp does\n"
+	bench := []string{"bench", "-p", "0", "-n", "1", "-r", "1"}
+	for _, c := range []struct {
+		want bool
+		args []string
+	}{
+		{linalg.HasInt8(), []string{"-p", "hello", "-n", "1", "-v"}},
+		{linalg.HasInt8(), bench},
+		{false, []string{"-p", "hello", "-n", "1"}},
+		{false, []string{"-p", "hello", "-n", "1", "-v", "-simd", "go"}},
+		{false, append(bench[:len(bench):len(bench)], "-simd", "go")},
+	} {
+		if r := mlarun("", append(c.args, "-model", youtu, "-device", "cpu")...); r.code != 0 || strings.Contains(r.err, line) != c.want {
+			t.Errorf("%q: code %d, line %v, want %v: %s", c.args, r.code, !c.want, c.want, r.err)
+		}
+		if err := linalg.SetBackend(before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !linalg.HasInt8() {
+		return
+	}
+	if r := mlarun("", "-p", "hello", "-n", "1", "-v", "-act", "q8", "-model", youtu, "-device", "cpu"); r.code != 0 || strings.Contains(r.err, line) {
+		t.Errorf("-act q8: code %d, %s", r.code, r.err)
+	}
+}

@@ -157,6 +157,7 @@ func (s *settings) describe(m *loaded) error {
 		return nil
 	}
 	s.note("dispatches per token: %d\nCPU inner loops: %s\n", m.model.Dispatches(), linalg.Backend())
+	s.note("%s", m.faster())
 	if said := blas.Said(); said != "" {
 		s.note("CPU matrix library: %s\n", said)
 	}

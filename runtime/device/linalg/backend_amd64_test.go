@@ -7,7 +7,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestKernelsComplete checks that no format falls back to Go in silence.
+// TestKernelsComplete checks that no format falls back to Go in silence, nor four rows to one where sums of rows wait for
+// each other.
 func TestKernelsComplete(t *testing.T) {
 	for _, b := range []*backend{&avx512Backend, &avx2Backend} {
 		for _, f := range quant.Formats() {
@@ -17,6 +18,9 @@ func TestKernelsComplete(t *testing.T) {
 			}
 			if k.floats != nil && (k.floats.one == nil || k.decode == nil || k.step%k.floats.step != 0) {
 				t.Errorf("%s: %s has no loop for several inputs", b.name, f.Name)
+			}
+			if k.floats != nil && k.four == nil {
+				t.Errorf("%s: %s has no loop for four rows", b.name, f.Name)
 			}
 		}
 	}

@@ -1357,6 +1357,11 @@ func addIQ4_XSInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int, steps
 //go:noescape
 func dotQ2_KAVX2(w *byte, x *float32, steps int) float32
 
+// dotQ2_Kx4AVX2 is the rowsFunc of Q2_K in steps of 256 elements.
+//
+//go:noescape
+func dotQ2_Kx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeQ2_KAVX2 is the decodeFunc of Q2_K in steps of 256 elements.
 //
 //go:noescape
@@ -1366,6 +1371,11 @@ func decodeQ2_KAVX2(w *byte, steps int, panel *float32)
 //
 //go:noescape
 func dotQ3_KAVX2(w *byte, x *float32, steps int) float32
+
+// dotQ3_Kx4AVX2 is the rowsFunc of Q3_K in steps of 256 elements.
+//
+//go:noescape
+func dotQ3_Kx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
 // decodeQ3_KAVX2 is the decodeFunc of Q3_K in steps of 256 elements.
 //
@@ -1377,6 +1387,11 @@ func decodeQ3_KAVX2(w *byte, steps int, panel *float32)
 //go:noescape
 func dotTQ1_0AVX2(w *byte, x *float32, steps int) float32
 
+// dotTQ1_0x4AVX2 is the rowsFunc of TQ1_0 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ1_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeTQ1_0AVX2 is the decodeFunc of TQ1_0 in steps of 256 elements.
 //
 //go:noescape
@@ -1386,6 +1401,11 @@ func decodeTQ1_0AVX2(w *byte, steps int, panel *float32)
 //
 //go:noescape
 func dotTQ2_0AVX2(w *byte, x *float32, steps int) float32
+
+// dotTQ2_0x4AVX2 is the rowsFunc of TQ2_0 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ2_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
 // decodeTQ2_0AVX2 is the decodeFunc of TQ2_0 in steps of 256 elements.
 //
@@ -1397,6 +1417,11 @@ func decodeTQ2_0AVX2(w *byte, steps int, panel *float32)
 //go:noescape
 func dotQ1_0AVX2(w *byte, x *float32, steps int) float32
 
+// dotQ1_0x4AVX2 is the rowsFunc of Q1_0 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeQ1_0AVX2 is the decodeFunc of Q1_0 in steps of 128 elements.
 //
 //go:noescape
@@ -1406,6 +1431,11 @@ func decodeQ1_0AVX2(w *byte, steps int, panel *float32)
 //
 //go:noescape
 func dotQ2_0AVX2(w *byte, x *float32, steps int) float32
+
+// dotQ2_0x4AVX2 is the rowsFunc of Q2_0 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
 // decodeQ2_0AVX2 is the decodeFunc of Q2_0 in steps of 64 elements.
 //
@@ -1417,6 +1447,11 @@ func decodeQ2_0AVX2(w *byte, steps int, panel *float32)
 //go:noescape
 func dotNVFP4AVX2(w *byte, x *float32, steps int) float32
 
+// dotNVFP4x4AVX2 is the rowsFunc of NVFP4 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4x4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeNVFP4AVX2 is the decodeFunc of NVFP4 in steps of 64 elements.
 //
 //go:noescape
@@ -1426,6 +1461,11 @@ func decodeNVFP4AVX2(w *byte, steps int, panel *float32)
 //
 //go:noescape
 func dotNVFP4_SCALEDAVX2(w *byte, x *float32, steps int) float32
+
+// dotNVFP4_SCALEDx4AVX2 is the rowsFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
 // decodeNVFP4_SCALEDAVX2 is the decodeFunc of NVFP4_SCALED in steps of 64 elements.
 //
@@ -1597,6 +1637,11 @@ func addNVFP4_SCALEDInt8_2x4AVX2(w *byte, stride int, xs *[]float32, offset int,
 //go:noescape
 func dotIQ2_XXSAVX2(w *byte, x *float32, steps int) float32
 
+// dotIQ2_XXSx4AVX2 is the rowsFunc of IQ2_XXS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XXSx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeIQ2_XXSAVX2 is the decodeFunc of IQ2_XXS in steps of 256 elements.
 //
 //go:noescape
@@ -1636,6 +1681,11 @@ func dotIQ2_XXSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys 
 //
 //go:noescape
 func dotIQ2_XSAVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ2_XSx4AVX2 is the rowsFunc of IQ2_XS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_XSx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
 // decodeIQ2_XSAVX2 is the decodeFunc of IQ2_XS in steps of 256 elements.
 //
@@ -1677,6 +1727,11 @@ func dotIQ2_XSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *
 //go:noescape
 func dotIQ2_SAVX2(w *byte, x *float32, steps int) float32
 
+// dotIQ2_Sx4AVX2 is the rowsFunc of IQ2_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ2_Sx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeIQ2_SAVX2 is the decodeFunc of IQ2_S in steps of 256 elements.
 //
 //go:noescape
@@ -1716,6 +1771,11 @@ func dotIQ2_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[
 //
 //go:noescape
 func dotIQ3_XXSAVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ3_XXSx4AVX2 is the rowsFunc of IQ3_XXS in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_XXSx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
 // decodeIQ3_XXSAVX2 is the decodeFunc of IQ3_XXS in steps of 256 elements.
 //
@@ -1757,6 +1817,11 @@ func dotIQ3_XXSInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys 
 //go:noescape
 func dotIQ3_SAVX2(w *byte, x *float32, steps int) float32
 
+// dotIQ3_Sx4AVX2 is the rowsFunc of IQ3_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ3_Sx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeIQ3_SAVX2 is the decodeFunc of IQ3_S in steps of 256 elements.
 //
 //go:noescape
@@ -1796,6 +1861,11 @@ func dotIQ3_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[
 //
 //go:noescape
 func dotIQ1_SAVX2(w *byte, x *float32, steps int) float32
+
+// dotIQ1_Sx4AVX2 is the rowsFunc of IQ1_S in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_Sx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
 
 // decodeIQ1_SAVX2 is the decodeFunc of IQ1_S in steps of 256 elements.
 //
@@ -1837,6 +1907,11 @@ func dotIQ1_SInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[
 //go:noescape
 func dotIQ1_MAVX2(w *byte, x *float32, steps int) float32
 
+// dotIQ1_Mx4AVX2 is the rowsFunc of IQ1_M in steps of 256 elements.
+//
+//go:noescape
+func dotIQ1_Mx4AVX2(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeIQ1_MAVX2 is the decodeFunc of IQ1_M in steps of 256 elements.
 //
 //go:noescape
@@ -1877,6 +1952,11 @@ func dotIQ1_MInt8_1x2AVX512(w *byte, stride int, xs *[]float32, steps int, ys *[
 //go:noescape
 func dotQ2_KAVX512(w *byte, x *float32, steps int) float32
 
+// dotQ2_Kx4AVX512 is the rowsFunc of Q2_K in steps of 256 elements.
+//
+//go:noescape
+func dotQ2_Kx4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeQ2_KAVX512 is the decodeFunc of Q2_K in steps of 256 elements.
 //
 //go:noescape
@@ -1886,6 +1966,11 @@ func decodeQ2_KAVX512(w *byte, steps int, panel *float32)
 //
 //go:noescape
 func dotQ3_KAVX512(w *byte, x *float32, steps int) float32
+
+// dotQ3_Kx4AVX512 is the rowsFunc of Q3_K in steps of 256 elements.
+//
+//go:noescape
+func dotQ3_Kx4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
 
 // decodeQ3_KAVX512 is the decodeFunc of Q3_K in steps of 256 elements.
 //
@@ -1897,6 +1982,11 @@ func decodeQ3_KAVX512(w *byte, steps int, panel *float32)
 //go:noescape
 func dotTQ2_0AVX512(w *byte, x *float32, steps int) float32
 
+// dotTQ2_0x4AVX512 is the rowsFunc of TQ2_0 in steps of 256 elements.
+//
+//go:noescape
+func dotTQ2_0x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeTQ2_0AVX512 is the decodeFunc of TQ2_0 in steps of 256 elements.
 //
 //go:noescape
@@ -1906,6 +1996,11 @@ func decodeTQ2_0AVX512(w *byte, steps int, panel *float32)
 //
 //go:noescape
 func dotQ1_0AVX512(w *byte, x *float32, steps int) float32
+
+// dotQ1_0x4AVX512 is the rowsFunc of Q1_0 in steps of 128 elements.
+//
+//go:noescape
+func dotQ1_0x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
 
 // decodeQ1_0AVX512 is the decodeFunc of Q1_0 in steps of 128 elements.
 //
@@ -1917,6 +2012,11 @@ func decodeQ1_0AVX512(w *byte, steps int, panel *float32)
 //go:noescape
 func dotQ2_0AVX512(w *byte, x *float32, steps int) float32
 
+// dotQ2_0x4AVX512 is the rowsFunc of Q2_0 in steps of 64 elements.
+//
+//go:noescape
+func dotQ2_0x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeQ2_0AVX512 is the decodeFunc of Q2_0 in steps of 64 elements.
 //
 //go:noescape
@@ -1927,6 +2027,11 @@ func decodeQ2_0AVX512(w *byte, steps int, panel *float32)
 //go:noescape
 func dotNVFP4AVX512(w *byte, x *float32, steps int) float32
 
+// dotNVFP4x4AVX512 is the rowsFunc of NVFP4 in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4x4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
+
 // decodeNVFP4AVX512 is the decodeFunc of NVFP4 in steps of 64 elements.
 //
 //go:noescape
@@ -1936,6 +2041,11 @@ func decodeNVFP4AVX512(w *byte, steps int, panel *float32)
 //
 //go:noescape
 func dotNVFP4_SCALEDAVX512(w *byte, x *float32, steps int) float32
+
+// dotNVFP4_SCALEDx4AVX512 is the rowsFunc of NVFP4_SCALED in steps of 64 elements.
+//
+//go:noescape
+func dotNVFP4_SCALEDx4AVX512(w *byte, stride int, x *float32, steps int, y *float32)
 
 // decodeNVFP4_SCALEDAVX512 is the decodeFunc of NVFP4_SCALED in steps of 64 elements.
 //

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
 )
@@ -152,66 +150,86 @@ type affine512 struct {
 // tables512 are the constants of affine512 and where the scales of the rows are.
 type tables512 struct {
 	lower, upper reg.VecVirtual // 0–15 and 16–31
-	spread       reg.VecVirtual // 8 zeros, 8 ones: the lanes of d and dmin
+	nibble       reg.VecVirtual // the mask of the bits of lower
 	scales       operand.Mem    // 8 scales and 8 minima for each row
 }
 
 func (a affine512) begin(g *gen, s shape) func(*loop) {
-	t := tables512{
-		lower:  g.table512(&from0),
-		spread: g.load512(g.dwords("spread", append(repeat(8, uint32(0)), repeat(8, uint32(1))...)...)),
-		scales: g.AllocLocal(64 * s.rows),
-	}
+	t := tables512{lower: g.table512(&from0), scales: g.AllocLocal(64 * s.rows)}
+	spread := g.load512(g.dwords("spread", append(repeat(8, uint32(0)), repeat(8, uint32(1))...)...)) // the lanes of d and dmin
 	if a.qh != 0 {
-		t.upper = g.table512(&from16)
+		t.upper, t.nibble = g.table512(&from16), g.load512(g.dwords("dwords15x16", repeat(16, uint32(15))...))
 	}
 	return func(l *loop) {
+		var fifths [][2]reg.VecVirtual // of the rows, where they can be shifted to bit 4
 		for r, row := range l.rows {
 			head, packed := g.unpackScales(avx512, row.block)
 			both, d := g.ZMM(), g.ZMM()
 			g.VPMOVZXBD(packed, both)
 			g.VCVTDQ2PS(both, both)
 			g.VCVTPH2PS(head, d.AsX())
-			g.VPERMPS(d, t.spread, d)
+			g.VPERMPS(d, spread, d)
 			g.VMULPS(d, both, both)
 			g.VMOVUPS(both, t.scales.Offset(64*r))
+			if a.qh != 0 {
+				qh := [2]reg.VecVirtual{g.bytes512(row.at(a.qh)), g.bytes512(row.at(a.qh + 16))}
+				for _, v := range qh {
+					g.VPSLLD(operand.U8(4), v, v)
+				}
+				fifths = append(fifths, qh)
+			}
 		}
 		for pair := range 4 { // of sub-blocks that share their bytes of qs
 			l.loadX(4*pair, 4)
 			for r := range l.rows {
-				a.addPair(l, t, pair, r)
+				var qh [2]reg.VecVirtual
+				if a.qh != 0 {
+					qh = fifths[r]
+				}
+				a.addPair(l, t, pair, r, qh)
 			}
 		}
 	}
 }
 
-// addPair adds two sub-blocks of row r: first the low nibbles, then the high ones.
-func (a affine512) addPair(l *loop, t tables512, pair, r int) {
+// addPair adds two sub-blocks of row r: first the low nibbles, then the high ones. The fifth bits of the first are bits 4
+// of qh; it leaves those of the next sub-block there.
+func (a affine512) addPair(l *loop, t tables512, pair, r int, qh [2]reg.VecVirtual) {
 	row := l.rows[r]
-	var q, qh [2]reg.VecVirtual
+	var q [2]reg.VecVirtual
 	for i := range q {
-		q[i] = l.bytes512(at(row.block, a.qs+32*pair+16*i))
-		if a.qh != 0 {
-			qh[i] = l.bytes512(at(row.block, a.qh+16*i))
-		}
+		q[i] = l.bytes512(row.at(a.qs + 32*pair + 16*i))
 	}
 	for sub := 2 * pair; sub < 2*pair+2; sub++ {
 		scale, min := t.scales.Offset(64*r+4*sub), t.scales.Offset(64*r+32+4*sub)
-		lower := l.affineTable(t.lower, scale, min)
-		var upper reg.VecVirtual
-		if a.qh != 0 {
-			upper = l.affineTable(t.upper, scale, min)
+		var tables [2]reg.VecVirtual
+		if a.qh == 0 {
+			tables[0] = l.affineTable(t.lower, scale, min)
+		} else {
+			m := l.ZMM()
+			l.VBROADCASTSS(min, m)
+			tables = [2]reg.VecVirtual{l.ZMM(), l.ZMM()}
+			l.VBROADCASTSS(scale, tables[0])
+			l.VMOVAPS(tables[0], tables[1])
+			l.VFMSUB213PS(m, t.lower, tables[0])
+			l.VFMSUB213PS(m, t.upper, tables[1])
 		}
 		for i := range q {
 			if sub%2 == 1 {
 				l.VPSRLD(operand.U8(4), q[i], q[i])
 			}
-			var mask reg.Register
-			if a.qh != 0 {
-				mask = l.K()
-				l.VPTESTMD_BCST(l.dwords(fmt.Sprintf("bit%d", sub), 1<<sub), qh[i], mask)
+			if a.qh == 0 {
+				l.add(row, 2*sub+i, l.lookup(tables[0], q[i], nil, nil))
+				continue
 			}
-			l.add(row, 2*sub+i, l.lookup(lower, q[i], upper, mask))
+			w := l.ZMM()
+			l.VMOVAPS(q[i], w)
+			l.VPTERNLOGD(operand.U8(0xe2), qh[i], t.nibble, w) // nibble ? q : fifth
+			l.VPERMI2PS(tables[1], tables[0], w)
+			if sub < 7 {
+				l.VPSRLD(operand.U8(1), qh[i], qh[i])
+			}
+			l.add(row, 2*sub+i, w)
 		}
 	}
 }
@@ -224,12 +242,12 @@ func (g *gen) affineTable(table reg.Register, scale, min operand.Mem) reg.VecVir
 	return t
 }
 
-// q6_Kx512 puts the low and upper bits of 64 elements together as bytes, then
-// widens them.
+// q6_Kx512 puts the low and upper bits of 64 elements together as bytes, which it widens from the stack: a part of a
+// register would have to be moved first.
 func q6_Kx512(g *gen, t shape) func(*loop) {
 	codes := g.codesQ6_K()
 	bias := g.load512(g.bytes("bias32", repeat(64, byte(32))...))
-	scales := g.AllocLocal(64 * t.rows)
+	scales, bytes := g.AllocLocal(64*t.rows), g.AllocLocal(64*t.rows)
 	return func(l *loop) {
 		for r, row := range l.rows {
 			scale := g.ZMM()
@@ -243,8 +261,11 @@ func q6_Kx512(g *gen, t shape) func(*loop) {
 			for r, row := range l.rows {
 				q := codes(row.block, group)
 				g.VPSUBB(bias, q, q)
+				g.VMOVDQU32(q, bytes.Offset(64*r))
 				for i := range 4 {
-					w := g.widen512(q, i)
+					w := g.ZMM()
+					g.VPMOVSXBD(bytes.Offset(64*r+16*i), w)
+					g.VCVTDQ2PS(w, w)
 					g.VMULPS_BCST(scales.Offset(64*r+16*group+4*i), w, w)
 					l.add(row, 4*group+i, w)
 				}
@@ -275,18 +296,6 @@ func (g *gen) codesQ6_K() func(block reg.Register, group int) reg.VecVirtual {
 		g.VPANDD(all, q, q)
 		return q
 	}
-}
-
-// widen512 returns quarter i of the 64 signed bytes of v as floats.
-func (g *gen) widen512(v reg.VecVirtual, i int) reg.VecVirtual {
-	part, w := v.AsX(), g.ZMM()
-	if i > 0 {
-		part = g.XMM()
-		g.VEXTRACTI32X4(operand.U8(i), v, part)
-	}
-	g.VPMOVSXBD(part, w)
-	g.VCVTDQ2PS(w, w)
-	return w
 }
 
 func iq4_XSx512(g *gen, t shape) func(*loop) {

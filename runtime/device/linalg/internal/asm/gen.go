@@ -16,15 +16,27 @@ import (
 type gen struct {
 	*build.Context
 	constants map[string][]byte // the data sections emitted so far, by name
+	locals    []operand.Mem     // the function's memory of the stack
+	taken     int               // how much of it the loop has
 }
 
 // begin starts a function of the package.
 func (g *gen) begin(name, signature string, doc ...string) {
 	g.Function(name)
 	g.Attributes(attr.NOSPLIT)
+	g.locals = nil
 	g.Pragma("noescape")
 	g.SignatureExpr(signature)
 	g.Doc(doc...)
+}
+
+// local returns some bytes of the stack. The loops of a function follow each other, and so they have the same.
+func (g *gen) local(size int) operand.Mem {
+	if g.taken == len(g.locals) {
+		g.locals = append(g.locals, g.AllocLocal(size))
+	}
+	g.taken++
+	return g.locals[g.taken-1]
 }
 
 // end returns, leaving the upper halves of the vector registers clear for SSE code.

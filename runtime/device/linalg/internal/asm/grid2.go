@@ -12,53 +12,61 @@ import (
 // Formats with a code book for inputs of floats, with AVX2. Books are tables of package linalg: as floats an entry is a
 // load and nothing else.
 
-func (f grid) begin(g *gen, _ shape) func(*loop) {
+func (f grid) begin(g *gen, t shape) func(*loop) {
 	b := gridBlock{gen: g, grid: f, isa: avx2, floats: true, book: g.variable("book" + bookName(f.Type))}
 	var toSign [4]reg.VecVirtual
 	var sign reg.VecVirtual
 	if !f.shifted() {
 		toSign, sign = g.toSign(), g.load2(g.dwords("signs", repeat(8, uint32(1<<31))...))
 	}
-	return f.blocks(b, func(l *loop, b *gridBlock) {
-		for b.sub = range 8 {
-			l.loadX(4*b.sub, 4)
-			var bits, scale, minus, shift reg.VecVirtual
-			if !f.shifted() {
-				bits = g.broadcast2(b.signsAt())
-			}
-			for i := range 4 {
-				eight := 4*b.sub + i
-				if i == 0 || f.halfs && i == 2 {
-					scale = g.broadcast2(b.scaleAt(i))
-					if !f.shifted() {
-						minus = g.YMM()
-						g.VXORPS(sign, scale, minus)
-					}
-				}
-				w := g.YMM()
-				switch {
-				case f.shifted():
-					if i == 0 || f.halfs {
-						shift = g.broadcast2(b.stack.Offset(gridSigns + 4*eight))
-					}
-					g.VADDPS(b.entryAt(eight), shift, w)
-					g.VMULPS(scale, w, w)
-				case f.four:
-					v := g.YMM()
-					g.VPSLLVD(toSign[i], bits, w)
-					g.VBLENDVPS(w, minus, scale, w)
-					g.VBROADCASTF128(b.entryAt(2*eight), v)
-					g.VINSERTF128(operand.U8(1), b.entryAt(2*eight+1), v, v)
-					g.VMULPS(v, w, w)
-				default:
-					g.VPSLLVD(toSign[i], bits, w)
-					g.VBLENDVPS(w, minus, scale, w)
-					g.VMULPS(b.entryAt(eight), w, w)
-				}
-				l.add(l.rows[0], eight, w)
+	return f.blocks(b, t, func(l *loop, rows []*gridBlock) {
+		for sub := range 8 {
+			l.loadX(4*sub, 4)
+			for r, b := range rows {
+				b.sub = sub
+				b.addFloats(l, l.rows[r], toSign, sign)
 			}
 		}
 	})
+}
+
+// addFloats adds a sub-block of a row.
+func (b *gridBlock) addFloats(l *loop, row row, toSign [4]reg.VecVirtual, sign reg.VecVirtual) {
+	var bits, scale, minus, shift reg.VecVirtual
+	if !b.shifted() {
+		bits = b.broadcast2(b.signsAt())
+	}
+	for i := range 4 {
+		eight := 4*b.sub + i
+		if i == 0 || b.halfs && i == 2 {
+			scale = b.broadcast2(b.scaleAt(i))
+			if !b.shifted() {
+				minus = b.YMM()
+				b.VXORPS(sign, scale, minus)
+			}
+		}
+		w := b.YMM()
+		switch {
+		case b.shifted():
+			if i == 0 || b.halfs {
+				shift = b.broadcast2(b.stack.Offset(gridSigns + 4*eight))
+			}
+			b.VADDPS(b.entryAt(eight), shift, w)
+			b.VMULPS(scale, w, w)
+		case b.four:
+			v := b.YMM()
+			b.VPSLLVD(toSign[i], bits, w)
+			b.VBLENDVPS(w, minus, scale, w)
+			b.VBROADCASTF128(b.entryAt(2*eight), v)
+			b.VINSERTF128(operand.U8(1), b.entryAt(2*eight+1), v, v)
+			b.VMULPS(v, w, w)
+		default:
+			b.VPSLLVD(toSign[i], bits, w)
+			b.VBLENDVPS(w, minus, scale, w)
+			b.VMULPS(b.entryAt(eight), w, w)
+		}
+		l.add(row, eight, w)
+	}
 }
 
 // scaleAt is where the scale of eight i of a sub-block is, as a float.

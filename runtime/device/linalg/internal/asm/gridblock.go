@@ -35,26 +35,30 @@ type gridBlock struct {
 	d, words    reg.VecVirtual // the factor, and scales as evenOdd leaves them
 }
 
-// blocks returns what emits a block: unpack leaves the next one's numbers on the stack while multiply takes this one's.
-// So what is stored is loaded long after, and nothing waits for it. Of the last block it is the same one again.
-func (f grid) blocks(b gridBlock, multiply func(l *loop, b *gridBlock)) func(*loop) {
-	g, stack := b.gen, b.AllocLocal(2*gridStack)
-	now, next := g.base(stack), g.base(stack.Offset(gridStack))
-	unpack := func(block, to reg.Register) {
-		other := b
-		other.block, other.stack = block, at(to, 0)
-		f.unpack(&other)
+// blocks returns what emits a block of each row: unpack leaves the next one's numbers on the stack while multiply takes
+// this one's. So what is stored is loaded long after, and nothing waits for it. Of the last block it is the same one again.
+func (f grid) blocks(b gridBlock, t shape, multiply func(l *loop, rows []*gridBlock)) func(*loop) {
+	g, stack := b.gen, b.local(2*gridStack*t.rows)
+	now, next := g.base(stack), g.base(stack.Offset(gridStack*t.rows))
+	of := func(r int, block, at reg.Register) *gridBlock {
+		row := b
+		row.block, row.stack = block, operand.Mem{Base: at, Disp: gridStack * r}
+		return &row
 	}
-	unpack(g.param("w"), now)
+	for r, block := range t.blocks {
+		f.unpack(of(r, block, now))
+	}
 	return func(l *loop) {
-		block := g.GP64()
-		g.LEAQ(at(l.rows[0].block, l.format.bytes), block)
-		g.CMPQ(l.left, operand.U8(1))
-		g.CMOVQEQ(l.rows[0].block, block)
-		unpack(block, next)
-		this := b
-		this.block, this.stack = l.rows[0].block, at(now, 0)
-		multiply(l, &this)
+		var rows []*gridBlock
+		for r, row := range l.rows {
+			block := g.GP64()
+			g.LEAQ(row.at(l.format.bytes), block)
+			g.CMPQ(l.left, operand.U8(1))
+			g.CMOVQEQ(row.block, block)
+			f.unpack(of(r, block, next))
+			rows = append(rows, of(r, row.block, now))
+		}
+		multiply(l, rows)
 		g.XCHGQ(now, next)
 	}
 }

@@ -24,8 +24,9 @@ type machine struct {
 
 // Where a machine's memory has what.
 const (
-	argsAt, stackAt, dataAt = 0x1000, 0x2000, 0x10000
-	weightsAt, floatsAt     = 0x80000, 0x100000
+	argsAt, resultsAt   = 0x1000, 0x1800
+	stackAt, dataAt     = 0x2000, 0x10000
+	weightsAt, floatsAt = 0x80000, 0x100000
 )
 
 // newMachine has the data of an assembly file, and variables of package linalg.
@@ -198,8 +199,9 @@ func (m *machine) do(op string, a []string) error {
 	switch op {
 	case "VMOVUPS", "VMOVAPS", "VMOVDQU32":
 		copy(result[:size], src(0))
-	case "VMOVQ":
-		copy(result[:8], src(0))
+	case "VMOVD", "VMOVQ":
+		n := map[byte]int{'D': 4, 'Q': 8}[op[len(op)-1]]
+		copy(result[:n], src(0)[:n])
 	case "VPBROADCASTW", "VPBROADCASTD", "VPBROADCASTQ", "VBROADCASTSS":
 		unit := map[byte]int{'W': 2, 'D': 4, 'Q': 8, 'S': 4}[op[len(op)-1]]
 		for i := 0; i < size; i += unit {
@@ -280,11 +282,11 @@ func (m *machine) do(op string, a []string) error {
 func (m *machine) general(op string, a []string) error {
 	last := a[len(a)-1]
 	switch op {
-	case "VZEROUPPER":
-	case "VMOVUPS", "MOVSS":
+	case "VZEROUPPER", "PREFETCHT0":
+	case "VMOVUPS", "VMOVQ", "MOVSS", "VMOVSS":
 		n, size, _ := vector(a[0])
-		if op == "MOVSS" {
-			size = 4
+		if less, ok := map[string]int{"VMOVQ": 8, "MOVSS": 4, "VMOVSS": 4}[op]; ok {
+			size = less
 		}
 		to, _ := m.at(last)
 		copy(to, m.vectors[n][:size])

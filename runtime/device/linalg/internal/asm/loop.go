@@ -15,7 +15,9 @@ type format struct {
 	begin  func(g *gen, s shape) func(l *loop)
 	shared int  // registers for vectors of x that rows share
 	folded bool // sums of a few products are scaled, not weights; see partial
-	few    bool // there is a loop for one row and one input alone: decoding takes most of the time
+	few    bool // there are loops for one input alone: decoding takes most of the time
+	book   bool // a block's numbers are on the stack
+	pairs  bool // a loop for four rows takes two, and then two: more need too many registers
 	alone  bool // rows come one at a time, for some inputs: nothing that rows share is worth a loop
 	common bool // and elements have something in common, which is added to all of them
 	// arranged says how arrangeLoop leaves x; nil: as it is.
@@ -35,6 +37,7 @@ type loop struct {
 	left   reg.Register         // how many steps are left, with this one
 	panel  *panel               // where the weights of this step go; nil: they are multiplied
 	loaded map[int][]operand.Op // vectors of all inputs, see loadX
+	label  string               // of the loop, for names of labels
 	parts  int                  // loops within a step so far
 	moved  moved                // how far these have moved the pointers
 	format
@@ -62,7 +65,8 @@ type tile struct{ rows, inputs int }
 // shape is what a loop multiplies: a tile, of floats or of bytes.
 type shape struct {
 	tile
-	int8 bool
+	int8   bool
+	blocks []reg.Register // the first block of each row
 }
 
 // stretchTile is what a stretchFunc multiplies.
@@ -84,6 +88,7 @@ const (
 func (g *gen) matVec(v isa, f format) {
 	g.oneRow(v, f)
 	if f.few {
+		g.fourRows(v, f)
 		return
 	}
 	if f.alone {
@@ -110,7 +115,7 @@ func (g *gen) oneRow(v isa, f format) {
 	name := fmt.Sprintf("dot%s%s", f.name, v.suffix)
 	g.begin(name, signatureRow, fmt.Sprintf("%s is the rowFunc of %s in steps of %d elements.", name, f.name, f.elems))
 	l := &loop{gen: g, isa: v, format: f, inputs: []reg.Register{g.param("x")}}
-	l.addRows(1)
+	l.addRows(0, 1)
 	l.run()
 	g.Store(l.sum(0, 0), g.ReturnIndex(0))
 	g.end()
@@ -120,12 +125,24 @@ func (g *gen) oneRow(v isa, f format) {
 func (g *gen) fourRows(v isa, f format) {
 	name := fmt.Sprintf("dot%sx4%s", f.name, v.suffix)
 	g.begin(name, signatureRows, fmt.Sprintf("%s is the rowsFunc of %s in steps of %d elements.", name, f.name, f.elems))
-	l := &loop{gen: g, isa: v, format: f, inputs: []reg.Register{g.param("x")}}
-	l.addRows(4)
-	l.run()
-	y := g.param("y")
-	for r := range l.rows {
-		g.VMOVSS(l.sum(r, 0), at(y, 4*r))
+	rows := 4
+	if f.pairs {
+		rows = 2
+	}
+	if f.book {
+		g.Attributes(0) // it may need a larger stack
+	}
+	for first := 0; first < 4; first += rows {
+		l := &loop{gen: g, isa: v, format: f, inputs: []reg.Register{g.param("x")}}
+		if first > 0 {
+			l.label = "upper"
+		}
+		l.addRows(first, rows)
+		l.run()
+		y := g.param("y")
+		for r := range l.rows {
+			g.VMOVSS(l.sum(r, 0), at(y, 4*(first+r)))
+		}
 	}
 	g.end()
 }
@@ -144,7 +161,7 @@ func (g *gen) tile(v isa, f format, t tile) {
 		g.MOVQ(at(xs, slice*j), x)
 		l.inputs = append(l.inputs, x)
 	}
-	l.addRows(t.rows)
+	l.addRows(0, t.rows)
 	l.run()
 	ys, first := g.param("ys"), g.param("row")
 	for j := range t.inputs {
@@ -173,18 +190,21 @@ func (g *gen) stretch(v isa, f format, t tile) {
 		g.ADDQ(offset, x)
 		l.inputs = append(l.inputs, x)
 	}
-	l.addRows(t.rows)
+	l.addRows(0, t.rows)
 	l.run()
 	g.end()
 }
 
-// addRows adds n rows.
-func (l *loop) addRows(n int) {
+// addRows adds n rows. The number of the first one is 0, 1 or 2.
+func (l *loop) addRows(first, n int) {
 	chains := l.isa.chains
 	if l.folded {
 		chains = 1
 	}
 	block := l.param("w")
+	if first > 0 {
+		l.LEAQ(operand.Mem{Base: block, Index: l.param("stride"), Scale: uint8(first)}, block)
+	}
 	for r := range n {
 		if r > 0 {
 			next := l.GP64()
@@ -216,20 +236,25 @@ func (l *loop) run() {
 		stride = l.param("stride")
 	}
 	l.left = l.param("steps")
-	step := l.format.begin(l.gen, shape{tile{len(l.rows), len(l.inputs)}, l.quantised()})
+	l.taken = 0
+	s := shape{tile: tile{len(l.rows), len(l.inputs)}, int8: l.quantised()}
+	for _, row := range l.rows {
+		s.blocks = append(s.blocks, row.block)
+	}
+	step := l.format.begin(l.gen, s)
 	var ahead reg.Register
 	if stride != nil {
 		ahead = l.GP64()
 		l.LEAQ(operand.Mem{Base: l.rows[0].block, Index: stride, Scale: uint8(len(l.rows))}, ahead)
 	}
-	l.Label("step")
+	l.Label(l.label + "step")
 	if ahead != nil {
 		l.prefetch(ahead, len(l.rows)*l.format.bytes)
 	}
 	step(l)
 	l.move(l.format.bytes-l.moved.bytes, l.inputBytes()-l.vectorAt(l.moved.vectors), l.elems-l.moved.vectors*l.isa.lanes)
 	l.DECQ(l.left)
-	l.JNZ(operand.LabelRef("step"))
+	l.JNZ(operand.LabelRef(l.label + "step"))
 }
 
 // move moves the pointers on: by bytes of rows and of inputs, or by elements of the panel.
@@ -256,7 +281,7 @@ func (l *loop) addTo(r reg.Register, n int) {
 // so, and runs as fast where body is long.
 func (l *loop) repeat(n, bytes, vectors int, body func()) {
 	l.parts++
-	label, left := fmt.Sprintf("part%d", l.parts), l.GP64()
+	label, left := fmt.Sprintf("%spart%d", l.label, l.parts), l.GP64()
 	l.MOVQ(operand.U32(n), left)
 	l.Label(label)
 	body()

@@ -9,41 +9,44 @@ import (
 
 // The formats below four bits, and NVFP4, a block a step. Weights are decoded to floats and multiplied as
 // they are: their sums have the bits of those of rows of floats, which is what many inputs are
-// multiplied by. Loops are for one row. grid2.go has the formats with code books.
+// multiplied by. A row's two sums make an addition wait for the one before, so two rows take turns. grid2.go has the
+// formats with code books.
 var formatsLow2 = []format{
-	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_Kx2, few: true},
-	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_Kx2, few: true},
-	{name: "TQ1_0", elems: 256, bytes: 54, begin: tq1_0x2, few: true},
-	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_0x2, few: true},
-	{name: "Q1_0", elems: 128, bytes: 18, begin: q1_0x2, few: true},
-	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_0x2, few: true},
-	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4x2(0), few: true},
-	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp4x2(4), few: true},
+	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_Kx2, few: true, pairs: true},
+	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_Kx2, few: true, pairs: true},
+	{name: "TQ1_0", elems: 256, bytes: 54, begin: tq1_0x2, few: true, pairs: true},
+	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_0x2, few: true, pairs: true},
+	{name: "Q1_0", elems: 128, bytes: 18, begin: q1_0x2, few: true, pairs: true},
+	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_0x2, few: true, pairs: true},
+	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4x2(0), few: true, pairs: true},
+	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp4x2(4), few: true, pairs: true},
 }
 
 // pairs2 emits the elements of codes of two bits, of which 32·(4h+k)+8i to +7 are bits 2k and 2k+1 of the bytes from
 // 32h+8i on, after an offset: VPERMILPS has a float for each of four codes, and ignores what is above two bits.
-// table returns those of sub-block s of eight, of 16 elements each, in both halves of a register; next moves its pointer
-// to the next eight.
-func (l *loop) pairs2(offset int, table func(s int) reg.VecVirtual, next func(step int)) {
+// table returns those of a row and of sub-block s of eight, of 16 elements each, in both halves of a register; next moves
+// its pointer to the next eight.
+func (l *loop) pairs2(offset int, table func(r, s int) reg.VecVirtual, next func(step int)) {
 	l.repeat(2, 32, 16, func() {
-		var codes [4]reg.VecVirtual
-		for i := range codes {
-			codes[i] = l.YMM()
-			l.VPMOVZXBD(at(l.rows[0].block, offset+8*i), codes[i])
-		}
 		l.loadX(0, 16)
-		for k := range 4 {
-			var floats reg.VecVirtual
-			for i, q := range codes {
-				if i%2 == 0 {
-					floats = table(2*k + i/2)
-				}
-				w := l.YMM()
-				l.VPERMILPS(q, floats, w)
-				l.add(l.rows[0], 4*k+i, w)
-				if k < 3 {
-					l.VPSRLD(operand.U8(2), q, q)
+		for r, row := range l.rows {
+			var codes [4]reg.VecVirtual
+			for i := range codes {
+				codes[i] = l.YMM()
+				l.VPMOVZXBD(row.at(offset+8*i), codes[i])
+			}
+			for k := range 4 {
+				var floats reg.VecVirtual
+				for i, q := range codes {
+					if i%2 == 0 {
+						floats = table(r, 2*k+i/2)
+					}
+					w := l.YMM()
+					l.VPERMILPS(q, floats, w)
+					l.add(row, 4*k+i, w)
+					if k < 3 {
+						l.VPSRLD(operand.U8(2), q, q)
+					}
 				}
 			}
 		}
@@ -52,25 +55,27 @@ func (l *loop) pairs2(offset int, table func(s int) reg.VecVirtual, next func(st
 }
 
 // q2_Kx2 keeps scales and minima as floats on the stack.
-func q2_Kx2(g *gen, _ shape) func(*loop) {
+func q2_Kx2(g *gen, t shape) func(*loop) {
 	low := g.bytes("mask15", repeat(64, byte(15))...)
 	codes := g.load2(g.floats("codes0123", 0, 1, 2, 3, 0, 1, 2, 3))
-	stack := g.AllocLocal(128)
+	const size = 128
+	stack := g.local(size * t.rows)
 	return func(l *loop) {
-		block := l.rows[0].block
-		for i, offset := range []int{80, 82} { // of d and dmin
-			d, q := g.half2(at(block, offset)), g.XMM()
-			g.VMOVDQU(at(block, 0), q)
-			if i == 1 {
-				g.VPSRLW(operand.U8(4), q, q)
+		for r, row := range l.rows {
+			for i, offset := range []int{80, 82} { // of d and dmin
+				d, q := g.half2(row.at(offset)), g.XMM()
+				g.VMOVDQU(row.at(0), q)
+				if i == 1 {
+					g.VPSRLW(operand.U8(4), q, q)
+				}
+				g.VPAND(low, q, q)
+				g.keepScales(q, d, stack.Offset(size*r+64*i))
 			}
-			g.VPAND(low, q, q)
-			g.keepScales(q, d, stack.Offset(64*i))
 		}
 		scales, next := l.walk(stack)
-		l.pairs2(16, func(s int) reg.VecVirtual {
-			table := g.broadcast2(at(scales, 4*s))
-			g.VFMSUB213PS(g.broadcast2(at(scales, 64+4*s)), codes, table)
+		l.pairs2(16, func(r, s int) reg.VecVirtual {
+			table := g.broadcast2(at(scales, size*r+4*s))
+			g.VFMSUB213PS(g.broadcast2(at(scales, size*r+64+4*s)), codes, table)
 			return table
 		}, next)
 	}
@@ -80,9 +85,13 @@ func q2_Kx2(g *gen, _ shape) func(*loop) {
 func tq2_0x2(g *gen, _ shape) func(*loop) {
 	codes := g.load2(g.floats("codesMinus1", -1, 0, 1, 2, -1, 0, 1, 2))
 	return func(l *loop) {
-		table := g.half2(at(l.rows[0].block, 64))
-		g.VMULPS(codes, table, table)
-		l.pairs2(0, func(int) reg.VecVirtual { return table }, func(int) {})
+		var tables []reg.VecVirtual
+		for _, row := range l.rows {
+			table := g.half2(row.at(64))
+			g.VMULPS(codes, table, table)
+			tables = append(tables, table)
+		}
+		l.pairs2(0, func(r, _ int) reg.VecVirtual { return tables[r] }, func(int) {})
 	}
 }
 
@@ -94,18 +103,19 @@ func q2_0x2(g *gen, _ shape) func(*loop) {
 		g.load2(g.dwords("shifts2upper", 16, 18, 20, 22, 24, 26, 28, 30)),
 	}
 	return func(l *loop) {
-		block := l.rows[0].block
-		table := g.half2(at(block, 0))
-		g.VMULPS(codes, table, table)
 		l.loadX(0, 8)
-		for i := range 4 {
-			q := g.YMM()
-			g.VPBROADCASTD(at(block, 2+4*i), q)
-			for half, shift := range shifts {
-				w := g.YMM()
-				g.VPSRLVD(shift, q, w)
-				g.VPERMILPS(w, table, w)
-				l.add(l.rows[0], 2*i+half, w)
+		for _, row := range l.rows {
+			table := g.half2(row.at(0))
+			g.VMULPS(codes, table, table)
+			for i := range 4 {
+				q := g.YMM()
+				g.VPBROADCASTD(row.at(2+4*i), q)
+				for half, shift := range shifts {
+					w := g.YMM()
+					g.VPSRLVD(shift, q, w)
+					g.VPERMILPS(w, table, w)
+					l.add(row, 2*i+half, w)
+				}
 			}
 		}
 	}
@@ -116,18 +126,19 @@ func q1_0x2(g *gen, _ shape) func(*loop) {
 	sign := g.load2(g.dwords("signs", repeat(8, uint32(1<<31))...))
 	shifts := g.toSign()
 	return func(l *loop) {
-		block := l.rows[0].block
-		d := g.half2(at(block, 0))
 		l.loadX(0, 16)
-		for i := range 4 {
-			bits := g.YMM()
-			g.VPBROADCASTD(at(block, 2+4*i), bits)
-			for k, shift := range shifts {
-				w := g.YMM()
-				g.VPSLLVD(shift, bits, w)
-				g.VPANDN(sign, w, w)
-				g.VPXOR(d, w, w)
-				l.add(l.rows[0], 4*i+k, w)
+		for _, row := range l.rows {
+			d := g.half2(row.at(0))
+			for i := range 4 {
+				bits := g.YMM()
+				g.VPBROADCASTD(row.at(2+4*i), bits)
+				for k, shift := range shifts {
+					w := g.YMM()
+					g.VPSLLVD(shift, bits, w)
+					g.VPANDN(sign, w, w)
+					g.VPXOR(d, w, w)
+					l.add(row, 4*i+k, w)
+				}
 			}
 		}
 	}
@@ -155,13 +166,14 @@ func (g *gen) keepScales(q, d reg.VecVirtual, to operand.Mem) {
 	}
 }
 
-// addCodes adds n times eight weights from vector v on: the signed bytes of q, which go through memory, times scales.
-func (l *loop) addCodes(v, n int, q reg.VecVirtual, memory operand.Mem, scale func(i int) reg.VecVirtual) {
+// addCodes adds n times eight weights from vector v on: those that tables have for the bytes of q, which go through memory.
+func (l *loop) addCodes(row row, v, n int, q reg.VecVirtual, memory operand.Mem, weights func(i int, codes reg.VecVirtual)) {
 	l.VMOVDQU(q, memory)
 	for i := range n {
-		w := l.widen(memory.Offset(8 * i))
-		l.VMULPS(scale(i), w, w)
-		l.add(l.rows[0], v+i, w)
+		w := l.YMM()
+		l.VPMOVZXBD(memory.Offset(8*i), w)
+		weights(i, w)
+		l.add(row, v+i, w)
 	}
 }
 
@@ -182,87 +194,95 @@ func (g *gen) scalesQ3_K(v isa, block reg.Register) reg.VecVirtual {
 	return q
 }
 
-// q3_Kx2 keeps scales as floats on the stack, and the bytes of 32 elements after them.
-func q3_Kx2(g *gen, _ shape) func(*loop) {
+// q3_Kx2 keeps scales as floats on the stack, the third bits after them, and then the bytes of 32 elements. Their three
+// bits pick one of eight floats.
+func q3_Kx2(g *gen, t shape) func(*loop) {
 	three, four := g.load2(g.bytes("mask3", repeat(32, byte(3))...)), g.load2(g.bytes("mask4", repeat(32, byte(4))...))
-	const size = 64
-	stack := g.AllocLocal(size + 64)
+	numbers := g.load2(g.floats("codesMinus4", -4, -3, -2, -1, 0, 1, 2, 3))
+	const thirdsAt, codesAt, size = 64, 96, 160
+	stack := g.local(size * t.rows)
 	return func(l *loop) {
-		block := l.rows[0].block
-		g.keepScales(g.scalesQ3_K(avx2, block), g.half2(at(block, 108)), stack)
-		thirds := g.load2(at(block, 0))
+		for r, row := range l.rows {
+			g.keepScales(g.scalesQ3_K(avx2, row.block), g.half2(row.at(108)), stack.Offset(size*r))
+			g.VMOVUPS(g.load2(row.at(0)), stack.Offset(size*r+thirdsAt))
+		}
 		scales, next := l.walk(stack)
 		l.repeat(2, 32, 16, func() {
-			codes := g.load2(at(block, 32))
 			l.loadX(0, 16)
-			for k := range 4 {
-				q, third := codes, thirds
-				if k > 0 {
-					q = g.YMM()
-					g.VPSRLW(operand.U8(2*k), codes, q)
-				}
-				switch { // bit k to bit 2
-				case k < 2:
-					third = g.YMM()
-					g.VPSLLW(operand.U8(2-k), thirds, third)
-				case k == 3:
-					third = g.YMM()
-					g.VPSRLW(operand.U8(1), thirds, third)
-				}
-				low, high := g.YMM(), g.YMM()
-				g.VPAND(three, q, low)
-				g.VPAND(four, third, high)
-				g.VPOR(high, low, low)
-				g.VPSUBB(four, low, low)
-				var scale reg.VecVirtual
-				l.addCodes(4*k, 4, low, stack.Offset(size+32*(k%2)), func(i int) reg.VecVirtual {
-					if i%2 == 0 {
-						scale = g.broadcast2(at(scales, 4*(2*k+i/2)))
+			for r, row := range l.rows {
+				codes, thirds := g.load2(row.at(32)), g.load2(stack.Offset(size*r+thirdsAt))
+				for k := range 4 {
+					q, third := codes, thirds
+					if k > 0 {
+						q = g.YMM()
+						g.VPSRLW(operand.U8(2*k), codes, q)
 					}
-					return scale
-				})
+					switch { // bit k to bit 2
+					case k < 2:
+						third = g.YMM()
+						g.VPSLLW(operand.U8(2-k), thirds, third)
+					case k == 3:
+						third = g.YMM()
+						g.VPSRLW(operand.U8(1), thirds, third)
+					}
+					low, high := g.YMM(), g.YMM()
+					g.VPAND(three, q, low)
+					g.VPAND(four, third, high)
+					g.VPOR(high, low, low)
+					var table reg.VecVirtual
+					l.addCodes(row, 4*k, 4, low, stack.Offset(size*r+codesAt+32*(k%2)), func(i int, codes reg.VecVirtual) {
+						if i%2 == 0 {
+							table = g.broadcast2(at(scales, size*r+4*(2*k+i/2)))
+							g.VMULPS(numbers, table, table)
+						}
+						g.VPERMPS(table, codes, codes)
+					})
+				}
+				g.VPSRLW(operand.U8(4), thirds, thirds)
+				g.VMOVUPS(thirds, stack.Offset(size*r+thirdsAt))
 			}
-			g.VPSRLW(operand.U8(4), thirds, thirds)
 			next(32)
 		})
 	}
 }
 
 // tq1_0x2 has digits of base 3 in bytes that are fractions of 256: the digit is how many thirds a byte reaches, and
-// three times the byte has the next one.
-func tq1_0x2(g *gen, _ shape) func(*loop) {
+// three times the byte has the next one. Minus the digit, in two bits, picks one of four floats.
+func tq1_0x2(g *gen, t shape) func(*loop) {
 	limits := [2]reg.VecVirtual{g.load2(g.bytes("oneThird", repeat(32, byte(86))...)), g.load2(g.bytes("twoThirds", repeat(32, byte(171))...))}
-	ones := g.load2(g.bytes("allOnes", repeat(32, byte(255))...))
-	stack := g.AllocLocal(64)
+	digits := g.load2(g.floats("minusDigits", -1, 0, 1, 0, -1, 0, 1, 0))
+	const size = 64
+	stack := g.local(size * t.rows)
 	return func(l *loop) {
-		block := l.rows[0].block
-		d := g.half2(at(block, 52))
-		add := func(v, n int, b reg.VecVirtual) {
-			q, t := g.YMM(), g.YMM()
-			g.VPMAXUB(limits[0], b, q)
-			g.VPCMPEQB(b, q, q) // -1 where it is reached
-			g.VPMAXUB(limits[1], b, t)
-			g.VPCMPEQB(b, t, t)
-			g.VPADDB(t, q, q)
-			g.VPSUBB(q, ones, q)
-			l.loadX(v, n)
-			l.addCodes(v, n, q, stack.Offset(32*(v/n%2)), func(int) reg.VecVirtual { return d })
-		}
-		run := func(v, n int, b reg.VecVirtual) {
-			for k := range 5 {
-				add(v+n*k, n, b)
-				if k < 4 {
-					t := g.YMM()
-					g.VPADDB(b, b, t)
-					g.VPADDB(t, b, b)
+		for r, row := range l.rows {
+			table := g.half2(row.at(52))
+			g.VMULPS(digits, table, table)
+			add := func(v, n int, b reg.VecVirtual) {
+				q, t := g.YMM(), g.YMM()
+				g.VPMAXUB(limits[0], b, q)
+				g.VPCMPEQB(b, q, q) // -1 where it is reached
+				g.VPMAXUB(limits[1], b, t)
+				g.VPCMPEQB(b, t, t)
+				g.VPADDB(t, q, q)
+				l.loadX(v, n)
+				l.addCodes(row, v, n, q, stack.Offset(size*r+32*(v/n%2)), func(_ int, codes reg.VecVirtual) {
+					g.VPERMILPS(codes, table, codes)
+				})
+			}
+			run := func(v, n int, b reg.VecVirtual) {
+				for k := range 5 {
+					add(v+n*k, n, b)
+					if k < 4 {
+						g.triple(b)
+					}
 				}
 			}
+			run(0, 4, g.load2(row.at(0)))
+			last := g.YMM()
+			g.VBROADCASTI128(row.at(32), last)
+			run(20, 2, last)
+			add(30, 2, g.lastOfTQ1_0(row.block))
 		}
-		run(0, 4, g.load2(at(block, 0)))
-		last := g.YMM()
-		g.VBROADCASTI128(at(block, 32), last)
-		run(20, 2, last)
-		add(30, 2, g.lastOfTQ1_0(block))
 	}
 }
 
@@ -292,34 +312,35 @@ func nvfp4x2(head int) func(*gen, shape) func(*loop) {
 
 func (g *gen) nvfp4(t shape, head int) func(*loop) {
 	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
-	table := g.byteTable(shape{t.tile, true}, &e2m1).(reg.VecVirtual)
+	table := g.byteTable(shape{tile: t.tile, int8: true}, &e2m1).(reg.VecVirtual)
 	scales := g.variable("nvfp4Scales")
 	return func(l *loop) {
-		block := l.rows[0].block
-		var factor reg.VecVirtual
-		if head > 0 {
-			factor = g.broadcast2(at(block, 0))
-		}
 		l.loadX(0, 8)
-		for sub := range 4 {
-			q, high, e := g.YMM(), g.XMM(), g.GP64()
-			g.VMOVQ(at(block, head+4+8*sub), q.AsX())
-			g.VPSRLW(operand.U8(4), q.AsX(), high)
-			g.VPUNPCKLQDQ(high, q.AsX(), q.AsX())
-			g.VPAND(low.AsX(), q.AsX(), q.AsX())
-			g.VPSHUFB(q.AsX(), table.AsX(), q.AsX())
-			g.MOVBQZX(at(block, head+sub), e)
-			scale := g.broadcast2(operand.Mem{Base: scales, Index: e, Scale: 4})
+		for _, row := range l.rows {
+			var factor reg.VecVirtual
 			if head > 0 {
-				g.VMULPS(factor, scale, scale)
+				factor = g.broadcast2(row.at(0))
 			}
-			for half := range 2 {
-				w := g.widen(q.AsX())
-				if half == 0 {
-					g.VPSRLDQ(operand.U8(8), q.AsX(), q.AsX())
+			for sub := range 4 {
+				q, high, e := g.YMM(), g.XMM(), g.GP64()
+				g.VMOVQ(row.at(head+4+8*sub), q.AsX())
+				g.VPSRLW(operand.U8(4), q.AsX(), high)
+				g.VPUNPCKLQDQ(high, q.AsX(), q.AsX())
+				g.VPAND(low.AsX(), q.AsX(), q.AsX())
+				g.VPSHUFB(q.AsX(), table.AsX(), q.AsX())
+				g.MOVBQZX(row.at(head+sub), e)
+				scale := g.broadcast2(operand.Mem{Base: scales, Index: e, Scale: 4})
+				if head > 0 {
+					g.VMULPS(factor, scale, scale)
 				}
-				g.VMULPS(scale, w, w)
-				l.add(l.rows[0], 2*sub+half, w)
+				for half := range 2 {
+					w := g.widen(q.AsX())
+					if half == 0 {
+						g.VPSRLDQ(operand.U8(8), q.AsX(), q.AsX())
+					}
+					g.VMULPS(scale, w, w)
+					l.add(row, 2*sub+half, w)
+				}
 			}
 		}
 	}

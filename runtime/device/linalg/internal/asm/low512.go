@@ -5,40 +5,55 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Formats below four bits, and NVFP4, with AVX-512, for one row: VPERMPS looks 16 codes up in a table of 16 floats, which
-// is scaled once for a sub-block. It ignores what is above four bits of a code, so shorter codes need no mask where the
-// table repeats. TQ1_0 and the formats with code books keep the loops of AVX2: an entry is eight floats, and to put two
-// together takes more instructions than a wider register saves.
+// Formats below four bits, and NVFP4, with AVX-512, for one row and for four, whose sums go on at the same time: VPERMPS
+// looks 16 codes up in a table of 16 floats, which is scaled once for a sub-block. It ignores what is above four bits of a
+// code. So shorter codes need no mask where the table repeats, nor a shift where it has an entry for whatever is below
+// them. TQ1_0 and the formats with code books keep the loops of AVX2: an entry is eight floats, and to put two together
+// takes more instructions than a wider register saves.
 var formatsLow512 = []format{
-	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_Kx512, few: true},
-	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_Kx512, few: true},
-	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_0x512, few: true},
+	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_Kx512, few: true, shared: 2},
+	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_Kx512, few: true, shared: 2},
+	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_0x512, few: true, shared: 2},
 	{name: "Q1_0", elems: 128, bytes: 18, begin: q1_0x512, few: true},
-	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_0x512, few: true},
-	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4x512(0), few: true},
-	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp4x512(4), few: true},
+	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_0x512, few: true, shared: 4},
+	{name: "NVFP4", elems: 64, bytes: 36, begin: nvfp4x512(0), few: true, shared: 4},
+	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp4x512(4), few: true, shared: 4},
 }
 
-// repeated returns a table of n consecutive numbers from first on, which repeats.
-func repeated(name string, n, first int) *table {
+// numbersOf returns a table of the numbers that codes stand for; code tells an entry's.
+func numbersOf(name string, first int, code func(entry int) int) *table {
 	t := table{name: name}
 	for i := range t.values {
-		t.values[i] = float32(first + i%n)
+		t.values[i] = float32(first + code(i))
 	}
 	return &t
 }
 
-// pairs512 is pairs2 for 16 elements at a time.
-func (l *loop) pairs512(offset int, table func(s int) reg.VecVirtual) {
+// twoBitTables are the numbers of codes of two bits, from first on: in bits 0 and 1 of an entry, and in bits 2 and 3.
+func (g *gen) twoBitTables(name string, first int) [2]reg.VecVirtual {
+	return [2]reg.VecVirtual{
+		g.table512(numbersOf(name+"x4", first, func(i int) int { return i % 4 })),
+		g.table512(numbersOf(name+"each4", first, func(i int) int { return i / 4 })),
+	}
+}
+
+// pairs512 is pairs2 for 16 elements at a time. table returns that of a row and a sub-block, for codes in bits 0 and 1, or
+// in bits 2 and 3.
+func (l *loop) pairs512(offset int, table func(r, s, place int) reg.VecVirtual) {
 	for h := range 2 {
-		codes := [2]reg.VecVirtual{l.bytes512(at(l.rows[0].block, offset+32*h)), l.bytes512(at(l.rows[0].block, offset+32*h+16))}
+		codes := make([][2]reg.VecVirtual, len(l.rows))
+		for r, row := range l.rows {
+			codes[r] = [2]reg.VecVirtual{l.bytes512(row.at(offset + 32*h)), l.bytes512(row.at(offset + 32*h + 16))}
+		}
 		for k := range 4 {
 			group := 4*h + k
 			l.loadX(2*group, 2)
-			for i, q := range codes {
-				l.add(l.rows[0], 2*group+i, l.lookup(table(2*group+i), q, nil, nil))
-				if k < 3 {
-					l.VPSRLD(operand.U8(2), q, q)
+			for r, row := range l.rows {
+				for i, q := range codes[r] {
+					if k == 2 {
+						l.VPSRLD(operand.U8(4), q, q)
+					}
+					l.add(row, 2*group+i, l.lookup(table(r, 2*group+i, k%2), q, nil, nil))
 				}
 			}
 		}
@@ -46,54 +61,63 @@ func (l *loop) pairs512(offset int, table func(s int) reg.VecVirtual) {
 }
 
 // q2_Kx512 keeps scales and minima as floats on the stack.
-func q2_Kx512(g *gen, _ shape) func(*loop) {
-	codes := g.table512(repeated("codes0123x4", 4, 0))
+func q2_Kx512(g *gen, t shape) func(*loop) {
+	codes := g.twoBitTables("codes0123", 0)
 	low := g.load512(g.dwords("dwords15x16", repeat(16, uint32(15))...))
-	stack := g.AllocLocal(128)
+	stack, factors := g.AllocLocal(128*t.rows), g.AllocLocal(8*t.rows)
 	return func(l *loop) {
-		block := l.rows[0].block
-		for i, offset := range []int{80, 82} { // of d and dmin
-			q := g.bytes512(at(block, 0))
-			if i == 1 {
-				g.VPSRLD(operand.U8(4), q, q)
+		for r, row := range l.rows {
+			d, scales, minima := g.XMM(), g.ZMM(), g.bytes512(row.at(0))
+			g.VMOVD(row.at(80), d) // and dmin
+			g.VCVTPH2PS(d, d)
+			g.VMOVQ(d, factors.Offset(8*r))
+			g.VPANDD(low, minima, scales)
+			g.VPSRLD(operand.U8(4), minima, minima)
+			for i, q := range []reg.VecVirtual{scales, minima} {
+				g.VCVTDQ2PS(q, q)
+				g.VMULPS_BCST(factors.Offset(8*r+4*i), q, q)
+				g.VMOVUPS(q, stack.Offset(128*r+64*i))
 			}
-			g.VPANDD(low, q, q)
-			g.VCVTDQ2PS(q, q)
-			g.VMULPS(g.half512(at(block, offset)), q, q)
-			g.VMOVUPS(q, stack.Offset(64*i))
 		}
-		l.pairs512(16, func(s int) reg.VecVirtual {
-			return g.affineTable(codes, stack.Offset(4*s), stack.Offset(64+4*s))
+		l.pairs512(16, func(r, s, place int) reg.VecVirtual {
+			return g.affineTable(codes[place], stack.Offset(128*r+4*s), stack.Offset(128*r+64+4*s))
 		})
 	}
 }
 
 func tq2_0x512(g *gen, _ shape) func(*loop) {
-	codes := g.table512(repeated("codesMinus1x4", 4, -1))
+	codes := g.twoBitTables("codesMinus1", -1)
 	return func(l *loop) {
-		table := g.half512(at(l.rows[0].block, 64))
-		g.VMULPS(codes, table, table)
-		l.pairs512(0, func(int) reg.VecVirtual { return table })
+		var tables [][2]reg.VecVirtual
+		for _, row := range l.rows {
+			d, of := g.half512(row.at(64)), [2]reg.VecVirtual{g.ZMM(), g.ZMM()}
+			for i := range of {
+				g.VMULPS(codes[i], d, of[i])
+			}
+			tables = append(tables, of)
+		}
+		l.pairs512(0, func(r, _, place int) reg.VecVirtual { return tables[r][place] })
 	}
 }
 
 func q2_0x512(g *gen, _ shape) func(*loop) {
-	codes := g.table512(repeated("codesMinus1x4", 4, -1))
+	codes := g.twoBitTables("codesMinus1", -1)[0]
 	var list []uint32
 	for i := range uint32(16) {
 		list = append(list, 2*i)
 	}
 	shifts := g.load512(g.dwords("shifts2all", list...))
 	return func(l *loop) {
-		block := l.rows[0].block
-		table := g.half512(at(block, 0))
-		g.VMULPS(codes, table, table)
 		l.loadX(0, 4)
-		for i := range 4 {
-			q := g.ZMM()
-			g.VPBROADCASTD(at(block, 2+4*i), q)
-			g.VPSRLVD(shifts, q, q)
-			l.add(l.rows[0], i, g.lookup(table, q, nil, nil))
+		for _, row := range l.rows {
+			table := g.half512(row.at(0))
+			g.VMULPS(codes, table, table)
+			for i := range 4 {
+				q := g.ZMM()
+				g.VPBROADCASTD(row.at(2+4*i), q)
+				g.VPSRLVD(shifts, q, q)
+				l.add(row, i, g.lookup(table, q, nil, nil))
+			}
 		}
 	}
 }
@@ -110,58 +134,66 @@ func q1_0x512(g *gen, _ shape) func(*loop) {
 		shifts[i] = g.load512(g.dwords([]string{"toSignLower", "toSignUpper"}[i], list...))
 	}
 	return func(l *loop) {
-		block := l.rows[0].block
-		d := g.half512(at(block, 0))
 		l.loadX(0, 8)
-		for i := range 4 {
-			bits := g.ZMM()
-			g.VPBROADCASTD(at(block, 2+4*i), bits)
-			for k, shift := range shifts {
-				w := g.ZMM()
-				g.VPSLLVD(shift, bits, w)
-				g.VPTERNLOGD(operand.U8(0xc6), sign, d, w) // d ^ (sign &^ w)
-				l.add(l.rows[0], 2*i+k, w)
+		for _, row := range l.rows {
+			d := g.half512(row.at(0))
+			for i := range 4 {
+				bits := g.ZMM()
+				g.VPBROADCASTD(row.at(2+4*i), bits)
+				for k, shift := range shifts {
+					w := g.ZMM()
+					g.VPSLLVD(shift, bits, w)
+					g.VPTERNLOGD(operand.U8(0xc6), sign, d, w) // d ^ (sign &^ w)
+					l.add(row, 2*i+k, w)
+				}
 			}
 		}
 	}
 }
 
-// q3_Kx512 puts the third bit above the others; what is above it is another third bit, so the table repeats.
-func q3_Kx512(g *gen, _ shape) func(*loop) {
-	codes := g.table512(repeated("codesMinus4x2", 8, -4))
-	three := g.load512(g.dwords("dwords3x16", repeat(16, uint32(3))...))
-	stack := g.AllocLocal(64)
+// q3_Kx512 looks up two bits and a third one: they are in bits 0, 1 and 2 of an entry, or in bits 2, 3 and 1. What is in
+// the bit that is left does not count. So of eight groups of codes two need a shift, and five that of the third bit.
+func q3_Kx512(g *gen, t shape) func(*loop) {
+	places := [2]struct{ codes, mask reg.VecVirtual }{
+		{g.table512(numbersOf("codesMinus4x2", -4, func(i int) int { return i % 8 })), g.load512(g.dwords("dwords3x16", repeat(16, uint32(3))...))},
+		{g.table512(numbersOf("codesMinus4upper", -4, func(i int) int { return i/4 + i/2%2*4 })), g.load512(g.dwords("dwords12x16", repeat(16, uint32(12))...))},
+	}
+	// Where the third bits of a group are, less where they have to be.
+	down := [8]int{-2, 0, 0, 2, 2, 4, 4, 6}
+	const size = 64
+	stack := g.AllocLocal(size * t.rows)
 	return func(l *loop) {
-		block := l.rows[0].block
-		scales := g.ZMM()
-		g.VPMOVSXBD(g.scalesQ3_K(avx512, block), scales)
-		g.VCVTDQ2PS(scales, scales)
-		g.VMULPS(g.half512(at(block, 108)), scales, scales)
-		g.VMOVUPS(scales, stack)
-		thirds := [2]reg.VecVirtual{g.bytes512(at(block, 0)), g.bytes512(at(block, 16))}
-		var pairs [2]reg.VecVirtual
-		for group := range 8 {
+		for r, row := range l.rows {
+			scales := g.ZMM()
+			g.VPMOVSXBD(g.scalesQ3_K(avx512, row.block), scales)
+			g.VCVTDQ2PS(scales, scales)
+			g.VMULPS(g.half512(row.at(108)), scales, scales)
+			g.VMOVUPS(scales, stack.Offset(size*r))
+		}
+		var pairs, thirds [4][2]reg.VecVirtual // of the rows
+		for group, shift := range down {
 			l.loadX(2*group, 2)
-			for i := range pairs {
-				q, third := g.ZMM(), g.ZMM()
-				if group%4 == 0 {
-					pairs[i] = g.bytes512(at(block, 32+8*group+16*i))
-					g.VMOVAPS(pairs[i], q)
-				} else {
-					g.VPSRLD(operand.U8(2*(group%4)), pairs[i], q)
+			for r, row := range l.rows {
+				for i := range 2 {
+					switch group % 4 {
+					case 0:
+						pairs[r][i] = g.bytes512(row.at(32 + 8*group + 16*i))
+					case 2:
+						g.VPSRLD(operand.U8(4), pairs[r][i], pairs[r][i])
+					}
+					switch {
+					case group == 0:
+						thirds[r][i] = g.bytes512(row.at(16 * i))
+						g.VPSLLD(operand.U8(-shift), thirds[r][i], thirds[r][i])
+					case shift > down[group-1]:
+						g.VPSRLD(operand.U8(shift-down[group-1]), thirds[r][i], thirds[r][i])
+					}
+					place, q, table := places[group%2], g.ZMM(), g.ZMM()
+					g.VMOVAPS(pairs[r][i], q)
+					g.VPTERNLOGD(operand.U8(0xe2), thirds[r][i], place.mask, q) // mask ? q : third
+					g.VMULPS_BCST(stack.Offset(size*r+4*(2*group+i)), place.codes, table)
+					l.add(row, 2*group+i, g.lookup(table, q, nil, nil))
 				}
-				switch { // the third bit to bit 2
-				case group < 2:
-					g.VPSLLD(operand.U8(2-group), thirds[i], third)
-				case group == 2:
-					third = thirds[i]
-				default:
-					g.VPSRLD(operand.U8(group-2), thirds[i], third)
-				}
-				g.VPTERNLOGD(operand.U8(0xe2), third, three, q) // three ? q : third
-				table := g.ZMM()
-				g.VMULPS_BCST(stack.Offset(4*(2*group+i)), codes, table)
-				l.add(l.rows[0], 2*group+i, g.lookup(table, q, nil, nil))
 			}
 		}
 	}
@@ -179,23 +211,24 @@ func (g *gen) nvfp4x512(head int) func(*loop) {
 	shifts := g.XMM()
 	g.VMOVDQU32(g.qwords("right0then4", 0, 4), shifts)
 	return func(l *loop) {
-		block := l.rows[0].block
 		l.loadX(0, 4)
-		for sub := range 4 {
-			bytes, q, table, e := g.XMM(), g.ZMM(), g.ZMM(), g.GP64()
-			g.VPBROADCASTQ(at(block, head+4+8*sub), bytes)
-			g.VPSRLVQ(shifts, bytes, bytes)
-			g.VPMOVZXBD(bytes, q)
-			g.MOVBQZX(at(block, head+sub), e)
-			of := operand.Mem{Base: scales, Index: e, Scale: 4}
-			if head > 0 {
-				g.VBROADCASTSS(at(block, 0), table)
-				g.VMULPS_BCST(of, table, table)
-				g.VMULPS(values, table, table)
-			} else {
-				g.VMULPS_BCST(of, values, table)
+		for _, row := range l.rows {
+			for sub := range 4 {
+				bytes, q, table, e := g.XMM(), g.ZMM(), g.ZMM(), g.GP64()
+				g.VPBROADCASTQ(row.at(head+4+8*sub), bytes)
+				g.VPSRLVQ(shifts, bytes, bytes)
+				g.VPMOVZXBD(bytes, q)
+				g.MOVBQZX(row.at(head+sub), e)
+				of := operand.Mem{Base: scales, Index: e, Scale: 4}
+				if head > 0 {
+					g.VBROADCASTSS(row.at(0), table)
+					g.VMULPS_BCST(of, table, table)
+					g.VMULPS(values, table, table)
+				} else {
+					g.VMULPS_BCST(of, values, table)
+				}
+				l.add(row, sub, g.lookup(table, q, nil, nil))
 			}
-			l.add(l.rows[0], sub, g.lookup(table, q, nil, nil))
 		}
 	}
 }

@@ -60,6 +60,26 @@ func TestLow512(t *testing.T) {
 			if got := float64(floatAt(m.memory[argsAt+24:])); !(math.Abs(got-sum) <= (float64(n)/8+8)*0x1p-24*magnitude) {
 				t.Errorf("%s: %d elements: %g, want %g", f.name, n, got, sum)
 			}
+			// Four rows: the last is this one, the others begin a block earlier each.
+			before := m.memory[weightsAt-3*f.bytes : weightsAt]
+			format.Quantize(before, numbers[:f.elems])
+			copy(before[f.bytes:], before[:f.bytes])
+			copy(before[2*f.bytes:], before[:f.bytes])
+			var want4 [4]float32
+			for r := range want4 {
+				if err := m.call(assembly, "dot"+f.name+"AVX512", uint64(weightsAt-(3-r)*f.bytes), floatsAt, steps); err != nil {
+					t.Fatal(err)
+				}
+				want4[r] = floatAt(m.memory[argsAt+24:])
+			}
+			if err := m.call(assembly, "dot"+f.name+"x4AVX512", uint64(weightsAt-3*f.bytes), uint64(f.bytes), floatsAt, steps, resultsAt); err != nil {
+				t.Fatal(err)
+			}
+			for r, want := range want4 {
+				if got := floatAt(m.memory[resultsAt+4*r:]); got != want {
+					t.Errorf("%s: %d elements, row %d of four: %g; alone %g", f.name, n, r, got, want)
+				}
+			}
 		}
 	}
 }

@@ -52,12 +52,24 @@ func (g *gen) wordOfEach(n int) operand.Mem {
 
 // halvesScaled adds the eight groups of 32 elements to partial sums: those of either half of a register times a word of
 // their row's 16 scales.
-func (p *partial) halvesScaled(scales *wordScales, codes func(row row, group int) reg.VecVirtual) {
-	for group := range 8 {
-		q := p.each(func(_ int, row row) reg.VecVirtual { return codes(row, group) })
-		p.addScaled(group, q, p.each(func(r int, _ row) reg.VecVirtual { return scales.of(r, group) }))
+func (p *partial) halvesScaled(scales *wordScales, order [8]int, codes func(row row, group int) reg.VecVirtual) {
+	parts := []*partial{p}
+	if len(p.inputs) == 1 && order != ascending { // row by row: what groups share takes registers, as scales do
+		parts = nil
+		for k := range p.rows {
+			parts = append(parts, &partial{loop: p.loop, rows: p.rows[k : k+1], sums: p.sums[k : k+1]})
+		}
+	}
+	for _, group := range order {
+		for _, p := range parts {
+			q := p.each(func(_ int, row row) reg.VecVirtual { return codes(row, group) })
+			p.addScaled(group, q, p.each(func(r int, _ row) reg.VecVirtual { return scales.of(r, group) }))
+		}
 	}
 }
+
+// ascending is the order of groups, but where some share what their codes are made of.
+var ascending = [8]int{0, 1, 2, 3, 4, 5, 6, 7}
 
 // wordScales are the 16 scales of rows: in memory, and for one input in registers, too, as evenOdd leaves them. Several
 // inputs need the registers.
@@ -140,7 +152,7 @@ func q2_K8(g *gen, t shape) func(*loop) {
 			g.VMOVQ(d, at(r, 64))
 		}
 		l.partials(func(p *partial) {
-			p.halvesScaled(scales, func(row row, group int) reg.VecVirtual { return g.twoBits(row.block, 16, group, three) })
+			p.halvesScaled(scales, ascending, func(row row, group int) reg.VecVirtual { return g.twoBits(row.block, 16, group, three) })
 			p.foldBlock(
 				func(r int) operand.Mem { return at(r, 64) },
 				func(r int) *minima { return &minima{at(r, 68), at(r, 32)} })
@@ -148,32 +160,54 @@ func q2_K8(g *gen, t shape) func(*loop) {
 	}
 }
 
-// q3_K8 is the loop of Q3_K.
+// q3_K8 is the loop of Q3_K. The codes of two groups are made in the two halves of bytes: two bits, and above them the
+// third one, which a table brings there from four of them.
 func q3_K8(g *gen, t shape) func(*loop) {
 	// In memory: the scales of four rows take the registers.
-	three, four := g.bytes("mask3", repeat(32, byte(3))...), g.bytes("mask4", repeat(32, byte(4))...)
+	low, pairs, seven := g.bytes("mask15", repeat(64, byte(15))...), g.bytes("mask3each4", repeat(32, byte(0x33))...), g.bytes("mask7", repeat(32, byte(7))...)
+	var thirds [2]operand.Mem // of groups 0 and 2 of four, and of 1 and 3
+	for i := range thirds {
+		var b []byte
+		for n := range 32 {
+			b = append(b, byte(n>>i&1<<2|n>>(i+2)&1<<6))
+		}
+		thirds[i] = g.bytes(fmt.Sprintf("thirdBits%d", i), b...)
+	}
+	halves := map[reg.Register]reg.VecVirtual{} // codes of two groups, by the block
 	return g.signedWords8(t, func(row row) (words reg.VecVirtual, d operand.Mem) {
 		words = g.YMM()
 		g.VPMOVSXBW(g.scalesQ3_K(avx2, row.block).AsX(), words)
 		return words, row.at(108)
-	}, 2, func(row row, group int) reg.VecVirtual {
-		q, third := g.twoBits(row.block, 32, group, three), g.YMM()
-		g.VMOVDQU(row.at(0), third)
-		switch { // bit group to bit 2
-		case group < 2:
-			g.VPSLLW(operand.U8(2-group), third, third)
-		case group > 2:
-			g.VPSRLW(operand.U8(group-2), third, third)
+	}, 2, [8]int{0, 2, 1, 3, 4, 6, 5, 7}, func(row row, group int) reg.VecVirtual {
+		if group%4 > 1 {
+			q := halves[row.block]
+			g.VPSRLW(operand.U8(4), q, q)
+			g.VPAND(seven, q, q)
+			return q
 		}
-		g.VPAND(four, third, third)
+		q, third, bits := g.YMM(), g.YMM(), g.load2(thirds[group%4])
+		g.VMOVDQU(row.at(0), third)
+		if group >= 4 {
+			g.VPSRLW(operand.U8(4), third, third)
+		}
+		g.VPAND(low, third, third)
+		g.VPSHUFB(third, bits, third)
+		g.VMOVDQU(row.at(32+32*(group/4)), q)
+		if group%4 == 1 {
+			g.VPSRLW(operand.U8(2), q, q)
+		}
+		g.VPAND(pairs, q, q)
 		g.VPOR(third, q, q)
-		return q
+		halves[row.block] = q
+		first := g.YMM()
+		g.VPAND(seven, q, first)
+		return first
 	})
 }
 
-// signedWords8 is the loop of a format with 16 signed scales and codes that count from 2^shift. A row has 64 bytes of the
+// signedWords8 is the loop of a format with 16 signed scales and codes that count from 2^shift, in some order of groups. A row has 64 bytes of the
 // stack: its scales as words, and after them the factor of all.
-func (g *gen) signedWords8(t shape, scalesOf func(row row) (words reg.VecVirtual, d operand.Mem), shift uint8, codes func(row row, group int) reg.VecVirtual) func(*loop) {
+func (g *gen) signedWords8(t shape, scalesOf func(row row) (words reg.VecVirtual, d operand.Mem), shift uint8, order [8]int, codes func(row row, group int) reg.VecVirtual) func(*loop) {
 	const size = 64
 	stack := g.AllocLocal(size * t.rows)
 	at := func(offset int) func(r int) operand.Mem {
@@ -187,7 +221,7 @@ func (g *gen) signedWords8(t shape, scalesOf func(row row) (words reg.VecVirtual
 			g.VMOVSS(g.half2(d).AsX(), at(32)(r))
 		}
 		l.partials(func(p *partial) {
-			p.halvesScaled(scales, codes)
+			p.halvesScaled(scales, order, codes)
 			p.centre(shift, at(0))
 			p.foldBlock(at(32), noMinima)
 		})
@@ -215,13 +249,14 @@ func tq2_08(g *gen, t shape) func(*loop) {
 	}
 }
 
-// foldTernary makes sums of 32 bits of those of 16 of codes that count from 1, and adds them to the running sums.
+// foldTernary makes sums of 32 bits of those of 16 of codes that count from 1, less what they count from, and adds them to
+// the running sums.
 func (p *partial) foldTernary(d func(r int) operand.Mem) {
 	for r := range p.rows {
-		for _, sum := range p.sums[r] {
+		for j, sum := range p.sums[r] {
+			p.VPSUBW(at(p.inputs[j], p.arranged.sumAt(0)), sum, sum)
 			p.VPMADDWD(p.ones16(), sum, sum)
 		}
 	}
-	p.centre(0, func(int) operand.Mem { return p.ones16() })
 	p.foldBlock(d, noMinima)
 }

@@ -15,51 +15,33 @@ func (g *gen) mask64(bits uint64) reg.Register {
 	return k
 }
 
-// tq1_08x512 is the loop of TQ1_0. A row has its factor on the stack.
-func tq1_08x512(g *gen, t shape) func(*loop) {
-	const size = 32
-	stack, codes := g.AllocLocal(size*t.rows), g.codesTQ1_0()
-	return func(l *loop) {
-		var q [][4]reg.VecVirtual
-		for r, row := range l.rows {
-			g.VMOVSS(g.half512(at(row.block, 52)).AsX(), stack.Offset(size*r))
-			q = append(q, codes(row.block))
-		}
-		sums := l.superSums()
-		for group := range 4 {
-			for j, input := range l.inputs {
-				x := l.load512(at(input, 64*group))
-				for r := range l.rows {
-					g.vnni("VPDPBUSD", x, q[r][group], sums[r][j])
-				}
-			}
-		}
-		sums.subtract(l, func(int) operand.Mem { return g.ones16() }, 0, false)
-		sums.finish(l, func(r int) operand.Mem { return stack.Offset(size * r) }, noMinima)
-	}
-}
+// tq1_08x512 is the loop of TQ1_0. Its codes stay where they arise, in the two uppermost bits.
+func tq1_08x512(g *gen, t shape) func(*loop) { return g.ternary512(t, 6, 52, g.codesTQ1_0()) }
 
-// codesTQ1_0 returns what emits the digits of a block, 64 in a register: digits of the same bytes that follow each other
-// lie side by side.
+// codesTQ1_0 returns what emits the digits of a block, 64 in a register, times 64: digits of the same bytes that follow
+// each other lie side by side.
 func (g *gen) codesTQ1_0() func(block reg.Register) [4]reg.VecVirtual {
-	one, three, zero := g.load512(g.bytes("onesx64", repeat(64, byte(1))...)), g.load512(g.bytes("mask3x64", repeat(64, byte(3))...)), g.ZMM()
+	one, upperTwo, zero := g.load512(g.bytes("onesx64", repeat(64, byte(1))...)), g.load512(g.bytes("mask192", repeat(64, byte(192))...)), g.ZMM()
 	g.VPXORD(zero, zero, zero)
+	eights := g.load512(g.bytes("mask248", repeat(64, byte(248))...))
 	odd, upper := g.mask64(0xffff0000ffff0000), g.mask64(0xffffffff00000000)
 	digits := func(b reg.VecVirtual) reg.VecVirtual { // see gen.digits
 		q, half := g.ZMM(), g.ZMM()
 		g.VPSUBUSB(one, b, q)
 		g.VPAVGB(zero, q, half)
 		g.VPAVGB(half, q, q)
-		g.VPSRLW(operand.U8(6), q, q)
-		g.VPANDD(three, q, q)
+		g.VPANDD(upperTwo, q, q)
 		return q
 	}
-	times := func(b reg.VecVirtual, power int, where ...operand.Op) {
-		for range power {
-			t := g.ZMM()
+	times := func(b reg.VecVirtual, power int, where ...operand.Op) { // of 3: 1 or 2
+		t := g.ZMM()
+		if power == 1 {
 			g.VPADDB(b, b, t)
-			g.VPADDB(append(append([]operand.Op{t, b}, where...), b)...)
+		} else {
+			g.VPSLLW(operand.U8(3), b, t)
+			g.VPANDD(eights, t, t)
 		}
+		g.VPADDB(append(append([]operand.Op{t, b}, where...), b)...)
 	}
 	return func(block reg.Register) (q [4]reg.VecVirtual) {
 		b, last, end := g.both512(at(block, 0)), g.ZMM(), g.YMM()

@@ -38,7 +38,11 @@ func (f grid) bytes(begin func(*gen, shape) func(*loop)) format {
 
 func (f grid) floats() format {
 	of, _ := quant.Lookup(f.Type)
-	return format{name: formatName(f.Type), elems: of.BlockElems, bytes: of.BlockBytes, begin: f.begin, few: true}
+	list := format{name: formatName(f.Type), elems: of.BlockElems, bytes: of.BlockBytes, begin: f.begin, few: true, pairs: true, book: true}
+	if f.shifted() {
+		list.shared = 4 // without signs there are registers for it
+	}
+	return list
 }
 
 // shifted says that values are -1, 0 and 1, eight elements of which have a shift in common. Entries are bytes of eight
@@ -48,7 +52,8 @@ func (f grid) shifted() bool { return f.Type == quant.IQ1_S || f.Type == quant.I
 func (f grid) begin8(g *gen, t shape) func(*loop) {
 	order := g.constant2(t, g.byteOfEight())
 	bits, ones := g.constant2(t, g.bytes("bitMask", bitOfByte()...)), g.constant2(t, g.dwords("ones8", repeat(8, uint32(0x01010101))...))
-	return f.blocks(gridBlock{gen: g, grid: f, isa: avx2, book: g.byteBook(f.Type)}, func(l *loop, b *gridBlock) {
+	return f.blocks(gridBlock{gen: g, grid: f, isa: avx2, book: g.byteBook(f.Type)}, t, func(l *loop, rows []*gridBlock) {
+		b := rows[0]
 		if f.halfs {
 			b.words = g.load2(b.stack.Offset(gridWords))
 		}

@@ -6,14 +6,15 @@ import (
 
 // The formats of low8grid.go with AVX-512 and VNNI: two sub-blocks at a time, whose signs are a mask.
 
-func (f grid) begin8x512(g *gen, _ shape) func(*loop) {
+func (f grid) begin8x512(g *gen, t shape) func(*loop) {
 	orders, other := g.quarters(), g.ZMM() // what signs are taken from, or shifts take off
 	if f.shifted() {
 		g.VMOVDQU32(g.bytes("twosx64", repeat(64, byte(2))...), other)
 	} else {
 		g.VPXORD(other, other, other)
 	}
-	return f.blocks(gridBlock{gen: g, grid: f, isa: avx512, book: g.byteBook(f.Type)}, func(l *loop, b *gridBlock) {
+	return f.blocks(gridBlock{gen: g, grid: f, isa: avx512, book: g.byteBook(f.Type)}, t, func(l *loop, rows []*gridBlock) {
+		b := rows[0]
 		scales, sums := g.both512(b.stack.Offset(gridScales)), l.superSums()
 		for pair, order := range orders {
 			codes, scale, signs := g.ZMM(), g.ZMM(), g.K()

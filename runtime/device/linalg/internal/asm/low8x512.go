@@ -115,29 +115,59 @@ func q3_K8x512(g *gen, t shape) func(*loop) {
 	}
 }
 
-// tq2_08x512 is the loop of TQ2_0, which has no scales but the factor of a block: it is on the stack.
+// tq2_08x512 is the loop of TQ2_0.
 func tq2_08x512(g *gen, t shape) func(*loop) {
 	codes := g.twoBits512(0)
-	const size = 32
-	stack := g.AllocLocal(size * t.rows)
-	return func(l *loop) {
-		for r, row := range l.rows {
-			g.VMOVSS(g.half512(at(row.block, 64)).AsX(), stack.Offset(size*r))
+	return g.ternary512(t, 0, 64, func(block reg.Register) (q [4]reg.VecVirtual) {
+		for group := range q {
+			q[group] = codes(block, group)
 		}
-		sums := l.superSums()
-		for group := range 4 {
-			var q []reg.VecVirtual
-			for _, row := range l.rows {
-				q = append(q, codes(row.block, group))
+		return q
+	})
+}
+
+// ternary512 is the loop of a format of codes that count from 1 and have no scales but the factor of a block, which is at
+// an offset and on the stack. Sums begin with what the codes count from. codes returns those of a block times 2^shift.
+func (g *gen) ternary512(t shape, shift, offset int, codes func(block reg.Register) [4]reg.VecVirtual) func(*loop) {
+	const size = 8
+	stack := g.AllocLocal(size * t.rows)
+	d := func(r int) operand.Mem { return stack.Offset(size * r) }
+	unit := g.floats(fmt.Sprintf("unit%d", shift), 1/float32(int(1)<<shift))
+	return func(l *loop) {
+		var q [][4]reg.VecVirtual
+		for r, row := range l.rows {
+			half := g.XMM()
+			g.VPBROADCASTW(row.at(offset), half)
+			g.VCVTPH2PS(half, half)
+			if shift > 0 {
+				g.VMULSS(unit, half, half)
 			}
-			for j, input := range l.inputs {
-				x := l.load512(at(input, 64*group))
-				for r := range l.rows {
-					g.vnni("VPDPBUSD", x, q[r], sums[r][j])
+			g.VMOVSS(half, d(r))
+			q = append(q, codes(row.block))
+		}
+		sums := make(superSums, len(l.rows))
+		for j := range l.inputs {
+			first := g.zero512()
+			less := l.inputSums(j, g.ones16())
+			if shift > 0 {
+				g.VPSLLD(operand.U8(shift), less, less)
+			}
+			g.VPSUBD(less, first, first)
+			for r := range sums {
+				t := first
+				if r < len(sums)-1 {
+					t = g.ZMM()
+					g.VMOVAPS(first, t)
+				}
+				sums[r] = append(sums[r], t)
+			}
+			for group := range 4 {
+				x := l.load512(at(l.inputs[j], 64*group))
+				for r := range sums {
+					g.vnni("VPDPBUSD", x, q[r][group], sums[r][j])
 				}
 			}
 		}
-		sums.subtract(l, func(int) operand.Mem { return g.ones16() }, 0, false)
-		sums.finish(l, func(r int) operand.Mem { return stack.Offset(size * r) }, noMinima)
+		sums.finish(l, d, noMinima)
 	}
 }

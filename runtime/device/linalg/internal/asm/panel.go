@@ -91,7 +91,7 @@ func (g *gen) decodeTo(v isa, f format, rows int, k panelKind) {
 	name := fmt.Sprintf("decode%s%s", f.name, v.suffix)
 	g.begin(name, signatureDecode, fmt.Sprintf("%s is the decodeFunc of %s in steps of %d elements.", name, f.name, f.elems))
 	l := &loop{gen: g, isa: v, format: f, panel: &panel{g.param("panel"), rows, v.lanes, k}}
-	l.addRows(1)
+	l.addRows(0, 1)
 	l.run()
 	g.end()
 }

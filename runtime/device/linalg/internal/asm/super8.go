@@ -118,7 +118,7 @@ func q6_K8(g *gen, t shape) func(*loop) {
 		words = g.YMM()
 		g.VPMOVSXBW(row.at(192), words)
 		return words, row.at(208)
-	}, 5, func(row row, group int) reg.VecVirtual { return g.bytesQ6_K(row.block, group, low, upper) })
+	}, 5, ascending, func(row row, group int) reg.VecVirtual { return g.bytesQ6_K(row.block, group, low, upper) })
 }
 
 // iq4_XS8 is the loop of IQ4_XS. A row has 64 bytes of the stack: its scales as words, twice,
