@@ -15,6 +15,7 @@ import (
 	"mla/gen/spec"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
+	"mla/runtime/plan/ptxfile"
 	"mla/runtime/system/atomicfile"
 )
 
@@ -92,7 +93,7 @@ func headed(path string) string {
 
 // isPTX says whether mlagen ptx made a file.
 func isPTX(path string) bool {
-	if !strings.HasSuffix(path, ptx.Extension) {
+	if !strings.HasSuffix(path, ptxfile.Extension) {
 		return false
 	}
 	f, err := os.Open(path)

@@ -9,11 +9,11 @@ import (
 	"mla/runtime/plan"
 )
 
-// ready makes the kernels of one bundle ready: of the model file, of the shipped model,
-// or of the smallest model. used are the functions that the file needs, or all.
-// Without a bundle for this device l is nil.
+// ready makes the kernels of one bundle ready: of the model file, of the shipped model, or of
+// the smallest model that the device has kernels of. used are the functions that the file needs, or all.
+// Without a bundle for this device l is nil, and a row says so.
 func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, used []string, err error) {
-	if path, missing := x.flags.modelFile(); missing == nil {
+	if path, missing := x.modelFile(); missing == nil {
 		c, err := x.needs(path)
 		if err != nil {
 			return nil, nil, nil, nil, err
@@ -30,7 +30,6 @@ func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, u
 		}
 	}
 	if b == nil {
-		x.Write(checkup.Skip, x.Stage.Name, "there is no bundle for this device")
 		return nil, nil, nil, nil, nil
 	}
 	x.Write(checkup.Now, "kernels of "+b.Name, "")

@@ -8,13 +8,14 @@ import (
 	"mla/gen/ptx"
 	"mla/gen/spec"
 	"mla/runtime/plan"
+	"mla/runtime/plan/ptxfile"
 )
 
 // ptx is the fingerprint of a bundle's PTX: of the file that mlagen ptx left, if that is up to
 // date, else of what clang makes now. "": there is no file, and clang was not asked for.
 func (p *project) ptx(b *plan.Bundle) (string, error) {
 	file := p.kept(b)
-	if file == nil && !p.compile {
+	if file == nil && !p.compile(b.Name) {
 		return "", nil
 	}
 	if file == nil {
@@ -29,7 +30,7 @@ func (p *project) ptx(b *plan.Bundle) (string, error) {
 // kept is the up-to-date file of a bundle's PTX in generated/; nil: there is none.
 func (p *project) kept(b *plan.Bundle) []byte {
 	folder := filepath.Join(p.root, "generated", spec.Name(b.Spec))
-	for _, path := range []string{filepath.Join(folder, ptx.FileName(b.Name)), filepath.Join(folder, golang.ReferenceFolder, ptx.FileName(b.Name))} {
+	for _, path := range []string{filepath.Join(folder, ptxfile.FileName(b.Name)), filepath.Join(folder, golang.ReferenceFolder, ptxfile.FileName(b.Name))} {
 		if file, err := os.ReadFile(path); err == nil && ptx.Check(b, file) == nil {
 			return file
 		}

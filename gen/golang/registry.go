@@ -8,7 +8,7 @@ import (
 )
 
 // ReferenceFolder is where in the folder of a spec that only tests run the PTX of its bundles
-// lies, which programs for users are built without.
+// lies: programs for users have none of them beside them.
 const ReferenceFolder = "reference"
 
 // Registry prints generated/zregistry.go, which lists the bundles of a build: those of

@@ -23,12 +23,6 @@ import (
 	"mla/runtime/quant"
 )
 
-// Extension ends the name of a file of PTX.
-const Extension = ".ptx.gz"
-
-// FileName is the name of a bundle's PTX, which lies beside its tables.
-func FileName(bundle string) string { return bundle + Extension }
-
 // IsPTX says whether a file is one that Build made, for whatever bundle.
 func IsPTX(file io.Reader) bool {
 	r, err := gzip.NewReader(file)

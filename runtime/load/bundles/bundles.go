@@ -1,6 +1,7 @@
 // Package bundles finds the bundle that runs a model file: in a bundle file that is asked
 // for, else in the one beside the model, in the user's folder of bundle files, or in the
-// program. It also finds what the bundle's file has of PTX and of Metal libraries.
+// program. It also finds what compilers made of its kernels: PTX in the bundle's file or
+// beside the program, and Metal libraries in the file.
 package bundles
 
 import (
@@ -21,19 +22,12 @@ import (
 
 // Finder looks for bundles. It reads a bundle file once. It is not safe for concurrent use.
 type Finder struct {
-	Program Program
+	Program []*plan.Bundle                // that are compiled into the program
 	Folder  string                        // with the user's bundle files; "": there is none
 	Note    func(format string, a ...any) // gets the reason why a bundle file is passed over
 	// Make makes a bundle file for a model that no bundle fits; nil: none is made.
 	Make    func(file *gguf.File, act string) (path string, err error)
 	shelves map[string]*shelf // by path
-}
-
-// Program is what is compiled into the program.
-type Program struct {
-	Bundles []*plan.Bundle
-	PTX     func(*plan.Bundle) (string, error) // kernels of a bundle for NVIDIA GPUs
-	HasPTX  func(*plan.Bundle) error           // why there are none; nil: there are
 }
 
 // shelf is a place with bundles: a bundle file, or the program.
@@ -119,7 +113,7 @@ func (f *Finder) places(model string) iter.Seq[*shelf] {
 				return
 			}
 		}
-		yield(&shelf{bundles: f.Program.Bundles})
+		yield(&shelf{bundles: f.Program})
 	}
 }
 
@@ -186,7 +180,7 @@ func (f *Finder) For(model, bundle string) (all []*plan.Bundle, err error) {
 // Of is all bundles where no model says which: those of a bundle file, or of the program.
 func (f *Finder) Of(bundle string) ([]*plan.Bundle, error) {
 	if !IsFile(bundle) {
-		return f.Program.Bundles, nil
+		return f.Program, nil
 	}
 	s, err := f.open(bundle)
 	if err != nil {
