@@ -37,9 +37,10 @@ FUZZTIME ?= 60s
 help: ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
 
-build: ## build bin/mlagen and bin/mlarun, the PTX that `make ptx` left beside them; TAGS= adds the bundles of tests
+build: ## build bin/mlagen and bin/mlarun, and put what `make ptx` made beside them; TAGS= adds the bundles of tests
 	CGO_ENABLED=0 $(GO) build -tags "$(TAGS)" -ldflags "-s -w $(STAMP)" -o bin/ ./cmd/mlagen ./cmd/mlarun
-	@rm -f bin/*.ptx.gz && cp generated/*/*.ptx.gz bin/
+	@rm -f bin/*.ptx.gz
+	@find generated -name '*.ptx.gz' $(if $(filter release,$(TAGS)),-not -path '*/reference/*') -exec cp {} bin/ ';'
 
 install: build ## install programs, manual pages and completions; PREFIX=/usr/local DESTDIR=
 	@BIN=bin sh scripts/install.sh "$(DESTDIR)$(PREFIX)"
@@ -115,7 +116,7 @@ test-metal: ## the Metal device on this Mac's GPU, then mlarun doctor
 generate: ## regenerate everything under generated/
 	$(GO) generate ./...
 
-ptx: tools ## compile the kernels for NVIDIA GPUs, for the next build; needs clang-19, not CUDA
+ptx: tools ## compile the kernels for NVIDIA GPUs, which `make build` puts beside mlarun; needs clang-19, not CUDA
 	$(GO) run ./cmd/mlagen ptx -all
 
 check: ## fail if anything under generated/ is out of date

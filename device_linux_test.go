@@ -1,29 +1,39 @@
 package mla_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
-	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"mla"
 	"mla/generated"
+	"mla/runtime/doctor/devicetest"
 	"mla/runtime/plan"
 	"mla/runtime/plan/bundlefile"
 )
 
-// simulated names the file with a bundle without PTX, in the process that has an NVIDIA GPU.
-const simulated = "MLA_TEST_BUNDLE"
+// simulated names the folder with bundle files, in the process that has an NVIDIA GPU.
+const simulated = "MLA_TEST_BUNDLES"
+
+// plain and compiled are bundle files there, without PTX and with it.
+const plain, compiled = "plain.mla", "compiled.mla"
+
+// beside is what helps where a program lacks kernels.
+const beside = "no kernels of it for NVIDIA GPUs lie beside this program; run make ptx && make build"
 
 // TestDevices: an NVIDIA GPU is taken where there is one and it has the bundle's kernels. The
 // driver is build/libcudasim.so (make sim), which is found in place of the system's; its
 // kernels compute nothing, so only the way to the device is tested here.
 func TestDevices(t *testing.T) {
-	if file := os.Getenv(simulated); file != "" {
-		onGPU(t, file)
+	if bundles := os.Getenv(simulated); bundles != "" {
+		onGPU(t, bundles)
 		return
 	}
 	if _, err := mla.Open(tiny, mla.Options{Device: "metal"}); err == nil {
@@ -38,42 +48,73 @@ func TestDevices(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v; make sim builds it", err)
 	}
-	text, err := os.ReadFile("specs/tinyglm.yaml")
-	if err != nil {
+	if err := os.Symlink(library, filepath.Join(folder, "libcuda.so.1")); err != nil {
 		t.Fatal(err)
 	}
-	var bundle *plan.Bundle
-	for _, b := range generated.Bundles() {
-		if b.Name == "tinyglm" {
-			bundle = b
-		}
-	}
-	data, err := bundlefile.Encode(&bundlefile.File{Spec: text, Bundles: []*plan.Bundle{bundle}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain := filepath.Join(folder, "plain.mla")
-	if err := errors.Join(os.Symlink(library, filepath.Join(folder, "libcuda.so.1")), bundlefile.Write(plain, data)); err != nil {
-		t.Fatal(err)
-	}
+	writeBundles(t, folder)
 	cmd := exec.Command(os.Args[0], "-test.run=^TestDevices$", "-test.v")
-	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+folder, "CUDASIM_KERNELS=stub", simulated+"="+plain)
+	cmd.Env = append(os.Environ(), "LD_LIBRARY_PATH="+folder, "CUDASIM_KERNELS=stub", simulated+"="+folder)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS: TestDevices") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
 
-// onGPU opens the model where there is a GPU.
-func onGPU(t *testing.T, plain string) {
+// writeBundles makes the bundle files plain and compiled of the model.
+func writeBundles(t *testing.T, folder string) {
+	t.Helper()
+	text, err := os.ReadFile("specs/tinyglm.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := generated.Bundles()
+	b := all[slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == "tinyglm" })]
+	ptx, err := devicetest.PTX(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := io.WriteString(w, ptx); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, ptx := range map[string]map[string][]byte{plain: nil, compiled: {b.Name: packed.Bytes()}} {
+		data, err := bundlefile.Encode(&bundlefile.File{Spec: text, Bundles: []*plan.Bundle{b}, PTX: ptx})
+		if err == nil {
+			err = bundlefile.Write(filepath.Join(folder, name), data)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// onGPU opens the model where there is a GPU. No PTX lies beside the program of the test.
+func onGPU(t *testing.T, folder string) {
 	const gpu = "simulated NVIDIA GPU"
-	for _, tt := range []struct{ device, bundle, want string }{
-		{"", "", gpu},
-		{"cuda", "", gpu},
-		{"cpu", "", "cpu"},
-		{"", plain, "cpu"},
-		{"cuda", plain, "it has no kernels for NVIDIA GPUs"},
+	for _, tt := range []struct {
+		device, bundle, want string
+		note                 string // "": none is expected
+	}{
+		{"", compiled, gpu, ""},
+		{"cuda", compiled, gpu, ""},
+		{"cpu", compiled, "cpu", ""},
+		{"", plain, "cpu", "it has no kernels for NVIDIA GPUs"},
+		{"cuda", plain, "it has no kernels for NVIDIA GPUs", ""},
+		{"", "", "cpu", "bundle tinyglm: " + beside},
+		{"cuda", "", "bundle tinyglm: " + beside, ""},
 	} {
-		m, err := mla.Open(tiny, mla.Options{Device: tt.device, Bundle: tt.bundle, Context: 64})
+		var notes []string
+		o := mla.Options{Device: tt.device, Context: 64, Note: func(line string) { notes = append(notes, line) }}
+		if tt.bundle != "" {
+			o.Bundle = filepath.Join(folder, tt.bundle)
+		}
+		m, err := mla.Open(tiny, o)
+		if said := strings.Join(notes, "\n"); !strings.Contains(said, tt.note) || tt.note == "" && said != "" {
+			t.Errorf("%+v: it notes %q", tt, said)
+		}
 		if err != nil {
 			if !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%+v: %v", tt, err)

@@ -126,9 +126,9 @@ func OpenContext(ctx context.Context, path string, o Options) (*Model, error) {
 // engine joins a file with its bundle and a device.
 func (o *Options) engine(path string, draft *opening.Draft) (*engine.Engine, error) {
 	folder, _ := bundlefile.Folder() // a user without one has no bundle files there
-	finder := &bundles.Finder{Folder: folder, Program: bundles.Program{Bundles: o.Bundles, PTX: generated.PTX, HasPTX: generated.HasPTX}}
+	finder := &bundles.Finder{Folder: folder, Program: o.Bundles}
 	if o.Bundles == nil {
-		finder.Program.Bundles = generated.Bundles()
+		finder.Program = generated.Bundles()
 	}
 	candidates, err := o.candidates(finder)
 	if err != nil {

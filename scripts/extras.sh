@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes what goes beside the programs into a package: scripts/extras.sh FOLDER makes
 # FOLDER/man, FOLDER/completions, FOLDER/licenses (the texts of all dependencies, for
-# every system that is released) and FOLDER/mla_nvidia_kernels.tar. VERSION is the version that manual pages name.
+# every system that is released) and, after make ptx, FOLDER/mla_nvidia_kernels.tar. VERSION is the version that manual pages name.
 set -eu
 cd "$(dirname "$0")/.."
 out=${1:?usage: extras.sh FOLDER}
@@ -17,6 +17,10 @@ for program in mlarun mlagen; do
 done
 rm -rf "$out/bin"
 # The kernels for NVIDIA GPUs that `make ptx` made: a file of its own, to unpack beside mlarun.
-tar --sort=name --owner=0 --group=0 --numeric-owner --mode=0644 --mtime="@$(git log -1 --format=%ct)" \
-	--transform='s|.*/||' -cf "$out/mla_nvidia_kernels.tar" generated/*/*.ptx.gz
+if ls generated/*/*.ptx.gz >/dev/null 2>&1; then
+	tar --sort=name --owner=0 --group=0 --numeric-owner --mode=0644 --mtime="@$(git log -1 --format=%ct)" \
+		--transform='s|.*/||' -cf "$out/mla_nvidia_kernels.tar" generated/*/*.ptx.gz
+else
+	echo "extras: without mla_nvidia_kernels.tar, as make ptx has not run" >&2
+fi
 GO="$go" sh scripts/licenses.sh save "$out/licenses"

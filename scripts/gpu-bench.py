@@ -148,7 +148,8 @@ def build(o):
     o.bin = o.bin or "bin"
     carried = [m for m in o.models if os.path.exists(bundle(o, m))]
     report = subprocess.run([f"{o.bin}/mlarun", "doctor", "-device", "cuda", "-t", "1ns"], stdout=subprocess.PIPE, text=True).stdout
-    lacking = [line for line in report.splitlines() if "make ptx" in line and any(m in line for m in o.models if m not in carried)]
+    names = [m for m in o.models if m not in carried]
+    lacking = [line for line in report.splitlines() if names and "make ptx" in line and ("none of" in line or any(m in line for m in names))]
     if lacking:
         sys.exit("\n".join(lacking))
 

@@ -22,6 +22,7 @@ import (
 	"mla/gen/spec"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
+	"mla/runtime/plan/ptxfile"
 	"mla/runtime/system/atomicfile"
 )
 
@@ -31,7 +32,7 @@ func newPTX() *cobra.Command {
 	c := command("ptx -spec F | -all", "compile generated bundles for NVIDIA GPUs; needs clang-19, not CUDA", func(stdout, _ io.Writer) error {
 		return compilePTX(path, all, force, stdout)
 	})
-	c.Long = "Compiles the bundles in generated/ that NVIDIA GPUs run, if they changed. The next build of\nmlarun has them. It needs clang-19, and neither CUDA nor a GPU."
+	c.Long = "Compiles the bundles in generated/ that NVIDIA GPUs run, if they changed. `make build`\nputs them beside mlarun. It needs clang-19, and neither CUDA nor a GPU."
 	c.Flags().StringVar(&path, "spec", "", "`file` with the one spec whose bundles are compiled")
 	c.Flags().BoolVar(&all, "all", false, "those of every spec in specs/")
 	c.Flags().BoolVarP(&force, "force", "f", false, "also those that did not change")
@@ -96,12 +97,12 @@ func each[T any](list []T, f func(T) error) error {
 }
 
 // ptxPath returns the path of a bundle's PTX: in the folder of its spec, or in reference/ below it if only
-// tests run the bundle. A build without the tag of tests does not embed that folder.
+// tests run the bundle. Programs for users do not have that folder beside them.
 func ptxPath(folder, bundle string, reference bool) string {
 	if reference {
 		folder = filepath.Join(folder, golang.ReferenceFolder)
 	}
-	return filepath.Join(folder, ptx.FileName(bundle))
+	return filepath.Join(folder, ptxfile.FileName(bundle))
 }
 
 // writePTX compiles a bundle's PTX to a file. A file that is up to date is kept unless force is set.

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"mla/gen/golang"
-	"mla/gen/ptx"
 	"mla/runtime/plan/bundlefile"
 	"mla/runtime/plan/ptxfile"
 )
@@ -19,7 +18,7 @@ import (
 // removed with its spec.
 func TestPTX(t *testing.T) {
 	root, text := project(t)
-	path := filepath.Join(root, "generated", "tiny", ptx.FileName("tiny"))
+	path := filepath.Join(root, "generated", "tiny", ptxfile.FileName("tiny"))
 	if code, _, stderr := mlagen("ptx", "-all"); code != exitError || !strings.Contains(stderr, "go generate") {
 		t.Errorf("nothing generated yet: exit %d, %s", code, stderr)
 	}
@@ -34,7 +33,7 @@ func TestPTX(t *testing.T) {
 		{[]string{"ptx", "-all"}, false},
 		{[]string{"ptx", "-spec", "specs/tiny.yaml", "-f"}, true},
 	} {
-		if code, stdout, stderr := mlagen(tt.args...); code != exitOK || strings.Contains(stdout, ptx.FileName("tiny")) != tt.made {
+		if code, stdout, stderr := mlagen(tt.args...); code != exitOK || strings.Contains(stdout, ptxfile.FileName("tiny")) != tt.made {
 			t.Errorf("%v: exit %d, %s%s", tt.args, code, stdout, stderr)
 		}
 	}
@@ -55,7 +54,7 @@ func TestPTX(t *testing.T) {
 	if _, err := os.Stat(path); err == nil {
 		t.Errorf("%s is still there", path)
 	}
-	if code, stdout, stderr := mlagen("ptx", "-all"); code != exitOK || strings.Count(stdout, ptx.Extension) != 1 || !strings.Contains(stdout, ptx.FileName("tinynvidia")) {
+	if code, stdout, stderr := mlagen("ptx", "-all"); code != exitOK || strings.Count(stdout, ptxfile.Extension) != 1 || !strings.Contains(stdout, ptxfile.FileName("tinynvidia")) {
 		t.Errorf("exit %d, %s%s", code, stdout, stderr)
 	}
 	// That of a spec that only tests run lies apart.
@@ -63,7 +62,7 @@ func TestPTX(t *testing.T) {
 	if code, stdout, stderr := mlagen("-all"); code != exitOK || !strings.Contains(stdout, "1 removed") {
 		t.Errorf("exit %d, %s%s", code, stdout, stderr)
 	}
-	apart := filepath.Join(root, "generated", "tiny", "reference", ptx.FileName("tinynvidia"))
+	apart := filepath.Join(root, "generated", "tiny", "reference", ptxfile.FileName("tinynvidia"))
 	for _, made := range []bool{true, false} {
 		if code, stdout, stderr := mlagen("ptx", "-all"); code != exitOK || strings.Contains(stdout, apart) != made {
 			t.Errorf("exit %d, %s%s", code, stdout, stderr)

@@ -11,6 +11,7 @@ import (
 	"mla/gen"
 	"mla/gen/ptx"
 	"mla/gen/spec"
+	"mla/runtime/plan/ptxfile"
 )
 
 // TestPTXDrift checks that -check compares PTX with the present kernels without running a compiler. PTX that
@@ -50,7 +51,7 @@ func TestPTXDrift(t *testing.T) {
 		{"damaged", stale[:100], exitDrift, "mend it with: rm "},
 	} {
 		if tt.file != nil {
-			if err := os.WriteFile(filepath.Join(out, ptx.FileName("yoututiny")), tt.file, 0o644); err != nil {
+			if err := os.WriteFile(filepath.Join(out, ptxfile.FileName("yoututiny")), tt.file, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}

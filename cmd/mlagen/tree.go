@@ -15,6 +15,7 @@ import (
 	"mla/gen/spec"
 	"mla/runtime/plan"
 	"mla/runtime/plan/pieces"
+	"mla/runtime/plan/ptxfile"
 	"mla/runtime/system/atomicfile"
 )
 
@@ -91,7 +92,7 @@ func headed(path string) string {
 
 // isPTX reports whether mlagen ptx wrote a file.
 func isPTX(path string) bool {
-	if !strings.HasSuffix(path, ptx.Extension) {
+	if !strings.HasSuffix(path, ptxfile.Extension) {
 		return false
 	}
 	f, err := os.Open(path)

@@ -13,6 +13,7 @@ import (
 	"mla/gen/ptx"
 	"mla/gen/tune"
 	"mla/runtime/plan"
+	"mla/runtime/plan/ptxfile"
 	"mla/runtime/quant"
 	"mla/runtime/system/atomicfile"
 )
@@ -31,7 +32,7 @@ func newKernelCache(dir string) (*kernelCache, error) {
 	return &kernelCache{dir, map[string]string{}}, os.MkdirAll(dir, 0o755)
 }
 
-func (c *kernelCache) path(key string) string { return filepath.Join(c.dir, key+".ptx.gz") }
+func (c *kernelCache) path(key string) string { return filepath.Join(c.dir, ptxfile.FileName(key)) }
 
 // bundle returns the PTX of all kernels of a trial's bundle. Missing kernels are compiled.
 func (c *kernelCache) bundle(b *plan.Bundle) (string, error) {

@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 
-	"mla/generated"
 	"mla/runtime/device"
 	"mla/runtime/device/metal"
 	"mla/runtime/gguf"
@@ -15,8 +14,7 @@ import (
 // finder returns a Finder that looks for bundles in the places that a command line allows.
 func (f *flags) finder() *bundles.Finder {
 	if f.found == nil {
-		program := bundles.Program{Bundles: f.env.bundles, PTX: generated.PTX, HasPTX: generated.HasPTX}
-		f.found = &bundles.Finder{Program: program, Folder: f.env.folder, Note: f.say}
+		f.found = &bundles.Finder{Program: f.env.bundles, Folder: f.env.folder, Note: f.say}
 		if f.env.maker != nil && !f.looking {
 			f.found.Make = f.make
 		}

@@ -10,10 +10,10 @@ import (
 )
 
 // ready prepares the kernels of one bundle: that of the model file, of the shipped model, or of the smallest
-// model. used holds the functions that the file needs, or all functions. l is nil if there is no bundle for
-// this device.
+// model for which the device has kernels. used holds the functions that the file needs, or all functions. l is
+// nil if there is no bundle for this device; a row of the report says so.
 func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, used []string, err error) {
-	if path, missing := x.flags.modelFile(); missing == nil {
+	if path, missing := x.modelFile(); missing == nil {
 		c, err := x.needs(path)
 		if err != nil {
 			return nil, nil, nil, nil, err
@@ -30,7 +30,6 @@ func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, u
 		}
 	}
 	if b == nil {
-		x.Write(checkup.Skip, x.Stage.Name, "there is no bundle for this device")
 		return nil, nil, nil, nil, nil
 	}
 	x.Write(checkup.Now, "kernels of "+b.Name, "")

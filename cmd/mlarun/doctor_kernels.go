@@ -30,7 +30,7 @@ func (x *examination) kernels() error {
 		k.InTurn([]*plan.Bundle{c.bundle}, func(v *plan.Variant) bool { return slices.Contains(c.used, v.Func) })
 	} else {
 		bundles, err := x.bundles()
-		if err != nil {
+		if err != nil || len(bundles) == 0 {
 			return err
 		}
 		k.InTurn(bundles, func(*plan.Variant) bool { return true })
@@ -97,26 +97,36 @@ func (x *examination) needs(model string) (*found, error) {
 	return c, err
 }
 
-// bundles returns the bundles for the device that the system can run, small models first.
+// bundles returns the bundles for the device that the system can run, small models first. Rows say why other
+// bundles are left out, one row if all are.
 func (x *examination) bundles() ([]*plan.Bundle, error) {
 	f := x.flags
 	all, err := f.finder().Of(f.bundle)
 	if err != nil {
 		return nil, err
 	}
-	list := slices.DeleteFunc(plan.For(x.Patient.Class, all), func(b *plan.Bundle) bool {
-		if act := f.bundleAct(); act != "" && act != b.Act() {
-			return true
+	act := f.bundleAct()
+	wanted := slices.DeleteFunc(plan.For(x.Patient.Class, all), func(b *plan.Bundle) bool { return act != "" && act != b.Act() })
+	var list []*plan.Bundle
+	var out []checkup.Row
+	for _, b := range wanted {
+		if x.Patient.Runs != nil {
+			if err := x.Patient.Runs(b); err != nil {
+				out = append(out, checkup.Row{Name: "kernels of " + b.Name, Text: err.Error()})
+				continue
+			}
 		}
-		if x.Patient.Runs == nil {
-			return false
-		}
-		err := x.Patient.Runs(b)
-		if err != nil {
-			x.Write(checkup.Skip, "kernels of "+b.Name, "%v", err)
-		}
-		return err != nil
-	})
+		list = append(list, b)
+	}
+	switch {
+	case len(wanted) == 0:
+		out = []checkup.Row{{Name: x.Stage.Name, Text: "there is no bundle for this device"}}
+	case len(list) == 0:
+		out = []checkup.Row{{Name: x.Stage.Name, Text: fmt.Sprintf("none of %d bundles runs here; %s", len(out), out[0].Text)}}
+	}
+	for _, row := range out {
+		x.Write(checkup.Skip, row.Name, "%s", row.Text)
+	}
 	slices.SortStableFunc(list, func(a, b *plan.Bundle) int { return a.Model.HiddenSize - b.Model.HiddenSize })
 	return list, nil
 }

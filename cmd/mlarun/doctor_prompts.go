@@ -14,7 +14,7 @@ import (
 
 // prompts compares a long prompt, and many sessions, with the CPU.
 func (x *examination) prompts() error {
-	path, err := x.flags.modelFile()
+	path, err := x.modelFile()
 	if err != nil {
 		x.Write(checkup.Skip, x.Stage.Name, "%v", err)
 		return nil

@@ -54,9 +54,23 @@ func (f *doctorFlags) modelFile() (string, error) {
 	return "", fmt.Errorf("there is no model: -model FILE names one; a checkout has %s", shippedModel)
 }
 
+// modelFile returns the path of the model file of the command line, or of the shipped model. It is an error if
+// the device has no kernels for the shipped model.
+func (x *examination) modelFile() (string, error) {
+	path, err := x.flags.modelFile()
+	if err != nil || x.flags.model != "" || x.Patient.Runs == nil {
+		return path, err
+	}
+	c, err := x.needs(path)
+	if err != nil {
+		return "", err
+	}
+	return path, x.Patient.Runs(c.bundle)
+}
+
 // tokens generates tokens with a model, and measures speed and memory.
 func (x *examination) tokens() (err error) {
-	path, err := x.flags.modelFile()
+	path, err := x.modelFile()
 	if err != nil {
 		x.Write(checkup.Skip, x.Stage.Name, "%v", err)
 		return nil

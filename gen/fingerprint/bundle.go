@@ -26,8 +26,8 @@ import (
 type project struct {
 	root      string
 	entries   []entry
-	compile   bool // compile PTX that is not in generated/
-	functions bool // also print fingerprints of single functions
+	compile   func(bundle string) bool // reports whether to compile a bundle's PTX if no file has it
+	functions bool                     // also print fingerprints of single functions
 }
 
 // entry is a bundle of a spec.
@@ -38,7 +38,7 @@ type entry struct {
 
 // open lists the bundles of specs/ and specs/more/ below root.
 func open(root string) (*project, error) {
-	p := &project{root: root}
+	p := &project{root: root, compile: func(string) bool { return false }}
 	seen := map[string]bool{}
 	for _, folder := range []string{"specs", filepath.Join("specs", "more")} {
 		files, err := filepath.Glob(filepath.Join(root, folder, "*.y*ml"))

@@ -50,7 +50,7 @@ func run(root string, bundles []string, compile, functions, update bool, out io.
 	if err != nil && !(update && errors.Is(err, fs.ErrNotExist)) {
 		return err
 	}
-	p.compile, p.functions = compile, functions
+	p.compile, p.functions = func(string) bool { return compile }, functions
 	all := p.names()
 	if err := p.only(bundles); err != nil {
 		return err

@@ -8,7 +8,7 @@ import (
 )
 
 // ReferenceFolder is the folder, in the package of a spec that only tests run, with the PTX of its bundles.
-// Programs for users are built without it.
+// Programs for users do not have it beside them.
 const ReferenceFolder = "reference"
 
 // Registry prints generated/zregistry.go, which lists the bundles of the packages in shipped, and

@@ -4,16 +4,76 @@ package ptx
 
 import (
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"mla/gen"
+	"mla/gen/golang"
 	"mla/gen/spec"
 	"mla/gen/spectest"
 	"mla/generated"
 	"mla/runtime/plan"
+	"mla/runtime/plan/ptxfile"
 )
+
+// pathOf is where make ptx leaves a bundle's PTX.
+func pathOf(b *plan.Bundle) string {
+	folder := filepath.Join("../../generated", spec.Name(b.Spec))
+	if list, err := os.ReadFile("../../specs/reference.txt"); err == nil && slices.Contains(strings.Fields(string(list)), spec.Name(b.Spec)) {
+		folder = filepath.Join(folder, golang.ReferenceFolder)
+	}
+	return filepath.Join(folder, ptxfile.FileName(b.Name))
+}
+
+// built keeps what ptxOf compiled, by bundle.
+var built sync.Map
+
+// ptxOf is the PTX of a bundle: of the file that make ptx left, if that is of its
+// kernels as they are now; else the thinned bundle is compiled, once.
+func ptxOf(t *testing.T, b *plan.Bundle) ptxFile {
+	t.Helper()
+	build, _ := built.LoadOrStore(b.Name, sync.OnceValues(func() (ptxFile, error) {
+		if file, err := os.ReadFile(pathOf(b)); err == nil && Check(b, file) == nil {
+			text, err := Text(file)
+			return ptxFile{b, text}, err
+		}
+		return compiled(b)
+	}))
+	f, err := build.(func() (ptxFile, error))()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// compiled compiles a bundle, thinned.
+func compiled(b *plan.Bundle) (ptxFile, error) {
+	less, err := thinned(b)
+	if err != nil {
+		return ptxFile{}, err
+	}
+	file, err := Build(less)
+	if err != nil {
+		return ptxFile{}, err
+	}
+	text, err := Text(file)
+	return ptxFile{less, text}, err
+}
+
+// TestEntries: the kernels of every bundle that NVIDIA GPUs run compile, and fit the plan. TestBuild is an
+// example of it.
+func TestEntries(t *testing.T) {
+	for _, b := range plan.For(plan.ClassNVIDIA, generated.Bundles()) {
+		t.Run(b.Name, func(t *testing.T) {
+			t.Parallel()
+			checkEntries(t, ptxOf(t, bundle(t, b.Name)))
+		})
+	}
+}
 
 // TestOtherArchitectures: so do kernels that no bundle of the build has.
 func TestOtherArchitectures(t *testing.T) {
@@ -32,33 +92,6 @@ func TestOtherArchitectures(t *testing.T) {
 			}
 			checkEntries(t, f)
 		})
-	}
-}
-
-// TestKept: the few files that the repository keeps are up to date, and the program
-// finds them.
-func TestKept(t *testing.T) {
-	text, err := os.ReadFile("../../.gitignore")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n := 0
-	for _, m := range regexp.MustCompile(`(?m)^!/generated/\w+/(?:reference/)?(\w+)`+regexp.QuoteMeta(Extension)+`$`).FindAllStringSubmatch(string(text), -1) {
-		n++
-		b := bundle(t, m[1])
-		file, err := os.ReadFile(pathOf(b))
-		if err == nil {
-			err = Check(b, file)
-		}
-		if err == nil {
-			err = generated.HasPTX(b)
-		}
-		if err != nil {
-			t.Errorf("%s: %v; mend it with: make ptx", pathOf(b), err)
-		}
-	}
-	if n == 0 {
-		t.Error(".gitignore keeps no PTX, which go:embed and the tests of the CUDA device need")
 	}
 }
 

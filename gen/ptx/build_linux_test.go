@@ -2,24 +2,18 @@ package ptx
 
 import (
 	"bytes"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"mla/gen/gentest"
-	"mla/gen/golang"
 	"mla/gen/msl"
-	"mla/gen/spec"
 	"mla/gen/target"
 	"mla/generated"
 	"mla/runtime/plan"
 	"mla/runtime/plan/ptxfile"
 	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
-	"mla/tools/tests/deep"
 )
 
 // bundle is the compiled model of a name, with its Metal source.
@@ -97,15 +91,6 @@ func checkEntries(t *testing.T, f ptxFile) {
 	}
 }
 
-// pathOf is where make ptx leaves a bundle's PTX.
-func pathOf(b *plan.Bundle) string {
-	folder := filepath.Join("../../generated", spec.Name(b.Spec))
-	if list, err := os.ReadFile("../../specs/reference.txt"); err == nil && slices.Contains(strings.Fields(string(list)), spec.Name(b.Spec)) {
-		folder = filepath.Join(folder, golang.ReferenceFolder)
-	}
-	return filepath.Join(folder, FileName(b.Name))
-}
-
 // thinned returns a bundle with fewer variants of the kernels of several rows: the first, and one with each
 // type. Compiling these kernels takes most of the time, and each format is handled in the same way in all of
 // them.
@@ -139,58 +124,6 @@ func thinned(b *plan.Bundle) (*plan.Bundle, error) {
 type ptxFile struct {
 	bundle *plan.Bundle
 	text   string
-}
-
-// built keeps what ptxOf compiled, by bundle.
-var built sync.Map
-
-// ptxOf is the PTX of a bundle: of the file that make ptx left, if that is of its
-// kernels as they are now; else the thinned bundle is compiled, once.
-func ptxOf(t *testing.T, b *plan.Bundle) ptxFile {
-	t.Helper()
-	build, _ := built.LoadOrStore(b.Name, sync.OnceValues(func() (ptxFile, error) {
-		if file, err := os.ReadFile(pathOf(b)); err == nil && Check(b, file) == nil {
-			text, err := Text(file)
-			return ptxFile{b, text}, err
-		}
-		return compiled(b)
-	}))
-	f, err := build.(func() (ptxFile, error))()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
-
-// compiled compiles a bundle, thinned.
-func compiled(b *plan.Bundle) (ptxFile, error) {
-	less, err := thinned(b)
-	if err != nil {
-		return ptxFile{}, err
-	}
-	file, err := Build(less)
-	if err != nil {
-		return ptxFile{}, err
-	}
-	text, err := Text(file)
-	return ptxFile{less, text}, err
-}
-
-// keptBundles are the bundles whose PTX the repository keeps. The fast tier looks at these
-// and compiles no other.
-var keptBundles = []string{"tinyglm", "yoututiny"}
-
-// TestEntries: the kernels of every bundle that NVIDIA GPUs run compile, and fit the plan.
-func TestEntries(t *testing.T) {
-	for _, b := range plan.For(plan.ClassNVIDIA, generated.Bundles()) {
-		if !deep.On && !slices.Contains(keptBundles, b.Name) {
-			continue
-		}
-		t.Run(b.Name, func(t *testing.T) {
-			t.Parallel()
-			checkEntries(t, ptxOf(t, bundle(t, b.Name)))
-		})
-	}
 }
 
 // TestEagerKernels: of class nvidia the mat-vecs of one row let the next kernel begin before they wait, and no kernel
@@ -248,10 +181,13 @@ func TestBuild(t *testing.T) {
 
 // TestCheck: a file that was made from something else does not pass.
 func TestCheck(t *testing.T) {
-	b := bundle(t, "yoututiny")
-	file, err := os.ReadFile(pathOf(b))
+	b, err := thinned(bundle(t, "yoututiny"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := Build(b)
 	if err == nil {
-		err = Check(b, file) // see TestKept
+		err = Check(b, file)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -22,12 +22,6 @@ import (
 	"mla/runtime/quant"
 )
 
-// Extension is the end of the name of a file with PTX.
-const Extension = ".ptx.gz"
-
-// FileName returns the name of a bundle's PTX, which lies beside its tables.
-func FileName(bundle string) string { return bundle + Extension }
-
 // IsPTX reports whether Build has made the file, for any bundle.
 func IsPTX(file io.Reader) bool {
 	r, err := gzip.NewReader(file)

@@ -43,7 +43,7 @@ func (o *opened) open(t *testing.T, class string) *engine.Engine {
 	t.Helper()
 	e, err := opening.Open(opening.Options{
 		File:    func(device.Device) (*gguf.File, error) { return gguf.Open(o.path) },
-		Bundles: &bundles.Finder{Program: bundles.Program{Bundles: o.bundles}}, Act: o.act, Cache: o.cache,
+		Bundles: &bundles.Finder{Program: o.bundles}, Act: o.act, Cache: o.cache,
 		Devices: []opening.Candidate{{Open: func() (device.Device, error) { return classed{cpu.New(), class}, nil }}},
 		Say:     func(line string) { o.said = append(o.said, line) },
 	})

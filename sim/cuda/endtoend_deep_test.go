@@ -4,7 +4,6 @@ package cuda_test
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"math"
 	"os"
@@ -15,56 +14,57 @@ import (
 	"strings"
 	"testing"
 
+	"mla/gen/ptx"
 	"mla/generated"
 	"mla/runtime/plan"
+	"mla/runtime/plan/ptxfile"
 	"mla/runtime/system/npy"
 )
 
-// without is a bundle whose PTX the program of the tests lacks, also where make ptx made it.
+// without is a bundle whose PTX does not lie beside the program of the tests.
 const without = "glm47tiny"
 
-// mlarun builds the program once for all tests.
+// mlarun builds the program once for all tests, and puts the PTX of two bundles beside it, as
+// `make ptx build` does.
 func mlarun(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	program, overlay := filepath.Join(dir, "mlarun"), filepath.Join(dir, "overlay.json")
-	hidden, err := filepath.Abs("../../generated/" + without + "/reference/" + without + ".ptx.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := json.Marshal(map[string]map[string]string{"Replace": {hidden: ""}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(overlay, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	if out, err := exec.Command("go", "build", "-overlay", overlay, "-o", program, "mla/cmd/mlarun").CombinedOutput(); err != nil {
+	program := filepath.Join(dir, "mlarun")
+	if out, err := exec.Command("go", "build", "-o", program, "mla/cmd/mlarun").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"tinyglm", "yoututiny"} {
+		file, err := ptx.Build(bundle(name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, ptxfile.FileName(name)), file, 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return program
 }
 
-// line is a command line on the stand-in with a bundle's kernels.
-func line(program, bundle, args string, env ...string) (*exec.Cmd, error) {
+// bundle is the one of a name.
+func bundle(name string) *plan.Bundle {
+	all := generated.Bundles()
+	return all[slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == name })]
+}
+
+// line is a command line on the stand-in with the kernels of the bundle of a name.
+func line(program, name, args string, env ...string) (*exec.Cmd, error) {
 	cmd := exec.Command(program, append(strings.Fields(args), "-cuda-lib", os.Getenv(libVariable))...)
-	metal := filepath.Join(filepath.Dir(program), bundle+".metal")
-	if err := os.WriteFile(metal, []byte(metalOf(bundle)), 0o600); err != nil {
+	metal := filepath.Join(filepath.Dir(program), name+".metal")
+	if err := os.WriteFile(metal, []byte(bundle(name).Metal()), 0o600); err != nil {
 		return nil, err
 	}
 	cmd.Env = append(append(os.Environ(), "CUDASIM_METAL="+metal, "CUDASIM_KERNELS=fast"), env...)
 	return cmd, nil
 }
 
-// metalOf is the Metal text of a bundle's kernels with the library.
-func metalOf(bundle string) string {
-	i := slices.IndexFunc(generated.Bundles(), func(b *plan.Bundle) bool { return b.Name == bundle })
-	return generated.Bundles()[i].Metal()
-}
-
 // run runs a command line.
-func run(program, bundle, args string, env ...string) (stdout, stderr string, err error) {
-	cmd, err := line(program, bundle, args, env...)
+func run(program, name, args string, env ...string) (stdout, stderr string, err error) {
+	cmd, err := line(program, name, args, env...)
 	if err != nil {
 		return "", "", err
 	}
@@ -92,7 +92,7 @@ func (i *interrupter) Write(p []byte) (int, error) {
 
 const references = "../../testdata/reference/"
 
-// TestProgram runs mlarun with the PTX that is part of it.
+// TestProgram runs mlarun with the PTX that lies beside it.
 func TestProgram(t *testing.T) {
 	program := mlarun(t)
 	youtu := " -device cuda -kv f32 -model " + references + "youtu-tiny-F32.gguf"
@@ -169,7 +169,7 @@ func TestProgram(t *testing.T) {
 		}
 	})
 	t.Run("without PTX", func(t *testing.T) {
-		const args, says = "greedy -tokens 3,40 -n 1 -model " + references + "glm47-tiny-Q4_0.gguf -device ", "bundle " + without + ": this program has no kernels of it for NVIDIA GPUs, and none lie beside it; run make ptx && make build\n"
+		const args, says = "greedy -tokens 3,40 -n 1 -model " + references + "glm47-tiny-Q4_0.gguf -device ", "bundle " + without + ": no kernels of it for NVIDIA GPUs lie beside this program; run make ptx && make build\n"
 		want, stderr, err := run(program, without, args+"cpu")
 		if err != nil {
 			t.Fatalf("%v\n%s", err, stderr)
@@ -184,6 +184,22 @@ func TestProgram(t *testing.T) {
 		row := regexp.MustCompile(`\n  kernels of ` + without + ` +not made: ` + says)
 		if out, stderr, err := run(program, "tinyglm", "doctor -device cuda -t 1ns -n 0"); err != nil || !row.MatchString(out) || strings.Count(out, "kernels of "+without) != 1 {
 			t.Errorf("doctor: %v\n%s\n%s", err, out, stderr)
+		}
+	})
+	t.Run("without any PTX", func(t *testing.T) {
+		alone := filepath.Join(t.TempDir(), "mlarun")
+		if err := os.Link(program, alone); err != nil {
+			t.Fatal(err)
+		}
+		const says = "no kernels of it for NVIDIA GPUs lie beside this program; run make ptx && make build\n"
+		out, stderr, err := run(alone, "tinyglm", "doctor -device cuda -t 1ns -n 100")
+		for _, row := range []string{`compile +not made: none of \d+ bundles runs here; bundle \w+: `, `kernels +not made: none of \d+ bundles runs here; bundle \w+: `, `tokens +not made: bundle tinyglm: `, `prompts +not made: bundle tinyglm: `} {
+			if !regexp.MustCompile(`\n  ` + row + says).MatchString(out) {
+				t.Errorf("no row %q", row)
+			}
+		}
+		if err != nil || !strings.HasSuffix(out, "\nresult: ok, but not checked: compile, kernels, tokens, prompts\n") || t.Failed() {
+			t.Errorf("%v\n%s\n%s", err, out, stderr)
 		}
 	})
 	t.Run("stress", func(t *testing.T) {

@@ -1,23 +1,36 @@
 package cuda
 
 import (
-	"mla/runtime/device"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"mla/generated"
+	"mla/runtime/device"
 	"mla/runtime/device/cuda/cu"
 	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
+	"mla/runtime/plan/ptxfile"
 	"mla/runtime/quant"
 )
 
+// made is the PTX of a bundle that make ptx left.
+func made(b *plan.Bundle) (string, error) {
+	file, err := os.ReadFile(filepath.Join("../../../generated", strings.TrimSuffix(b.Spec, ".yaml"), ptxfile.FileName(b.Name)))
+	if err != nil {
+		return "", err
+	}
+	return ptxfile.Text(b, file)
+}
+
 // BenchmarkCompile measures how long the driver takes for all of a bundle's kernels, and
 // for those that a file of profile q4_0 needs, which is what a runner hands it. It needs
-// a GPU, PTX of the bundle in the build (make ptx), and CUDA_CACHE_DISABLE=1: else the
+// a GPU, PTX of the bundles (make ptx), and CUDA_CACHE_DISABLE=1: else the
 // driver compiles once.
 func BenchmarkCompile(b *testing.B) {
-	d, err := Open(Options{PTX: generated.PTX})
+	d, err := Open(Options{PTX: made})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -35,7 +35,7 @@ func overflow(lib string) (err error) {
 	}
 	var said []string
 	gpu := opening.Candidate{
-		Open: func() (device.Device, error) { return cuda.Open(cuda.Options{Library: lib, PTX: ptx}) },
+		Open: func() (device.Device, error) { return cuda.Open(cuda.Options{Library: lib, PTX: devicetest.PTX}) },
 		With: func(d device.Device, b *plan.Bundle) (device.Device, error) {
 			if b.Activations == plan.ElemF32 {
 				return cpu.New(), nil
@@ -62,7 +62,7 @@ func overflow(lib string) (err error) {
 func continued(path string, on opening.Candidate, unit int, said *[]string) (tokens []int32, err error) {
 	e, err := opening.Open(opening.Options{
 		File:    func(device.Device) (*gguf.File, error) { return gguf.Open(path) },
-		Bundles: &bundles.Finder{Program: bundles.Program{Bundles: generated.Bundles()}},
+		Bundles: &bundles.Finder{Program: generated.Bundles()},
 		Devices: []opening.Candidate{on},
 		Say:     func(line string) { *said = append(*said, line) },
 	})

@@ -8,6 +8,7 @@ import (
 	"mla/runtime/device"
 	"mla/runtime/device/cuda"
 	"mla/runtime/doctor/check"
+	"mla/runtime/doctor/devicetest"
 	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
@@ -70,7 +71,7 @@ func checked(bundleName string, names []string) func(string) error {
 		if err != nil {
 			return err
 		}
-		d, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
+		d, err := cuda.Open(cuda.Options{Library: lib, PTX: devicetest.PTX})
 		if err != nil {
 			return err
 		}

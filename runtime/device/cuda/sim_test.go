@@ -240,7 +240,7 @@ func head(out []byte) []byte {
 
 // record records a model.
 func record(lib string, m *device.Model, cfg device.Config) (device.Runner, error) {
-	d, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
+	d, err := cuda.Open(cuda.Options{Library: lib, PTX: devicetest.PTX})
 	if err != nil {
 		return nil, err
 	}
@@ -271,7 +271,7 @@ func opened(name string, f func(device.Device, *device.Model) error) func(lib st
 		if err != nil {
 			return err
 		}
-		d, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
+		d, err := cuda.Open(cuda.Options{Library: lib, PTX: devicetest.PTX})
 		if err != nil {
 			return err
 		}
@@ -373,7 +373,7 @@ func structure(lib string) error {
 
 // refused opens the device, which must fail.
 func refused(lib string) error {
-	_, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
+	_, err := cuda.Open(cuda.Options{Library: lib, PTX: devicetest.PTX})
 	return err
 }
 

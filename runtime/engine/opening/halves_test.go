@@ -61,7 +61,7 @@ func TestHalves(t *testing.T) {
 			var said, detail []string
 			o := tt.options
 			o.File = func(device.Device) (*gguf.File, error) { return gguf.Open(file) }
-			o.Bundles = &bundles.Finder{Program: bundles.Program{Bundles: tt.bundles}}
+			o.Bundles = &bundles.Finder{Program: tt.bundles}
 			o.Cache = t.TempDir()
 			o.Say, o.Detail = func(line string) { said = append(said, line) }, func(line string) { detail = append(detail, line) }
 			tt.candidate.Open = func() (device.Device, error) { return gpu{cpu.New()}, nil }

@@ -237,7 +237,7 @@ func (m *model) predictBy(e *engine.Engine, layer *bind.Resolved) error {
 func On(path string, list []*plan.Bundle, name string, d device.Device) (*engine.Engine, error) {
 	return Open(Options{
 		File:    func(device.Device) (*gguf.File, error) { return gguf.Open(path) },
-		Bundles: &bundles.Finder{Program: bundles.Program{Bundles: list}}, Bundle: name,
+		Bundles: &bundles.Finder{Program: list}, Bundle: name,
 		Devices: []Candidate{{Open: func() (device.Device, error) { return d, nil }}},
 	})
 }

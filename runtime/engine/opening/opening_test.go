@@ -70,7 +70,7 @@ func TestOrder(t *testing.T) {
 		opened := 0
 		e, err := opening.Open(opening.Options{
 			File:    func(device.Device) (*gguf.File, error) { opened++; return gguf.Open(model) },
-			Bundles: &bundles.Finder{Program: bundles.Program{Bundles: generated.Bundles()}},
+			Bundles: &bundles.Finder{Program: generated.Bundles()},
 			Devices: tt.devices,
 			Note:    func(reason error, next string) { notes = append(notes, reason.Error()+", so "+next) },
 		})

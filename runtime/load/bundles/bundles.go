@@ -1,6 +1,6 @@
 // Package bundles finds the bundle that runs a model file: in the bundle file that is asked for, else in the
-// one next to the model, in the user's folder of bundle files, or in the program. It also finds the PTX and
-// the Metal libraries of a bundle.
+// one next to the model, in the user's folder of bundle files, or in the program. It also finds the compiled
+// kernels of a bundle: PTX in the bundle's file or beside the program, and Metal libraries in the file.
 package bundles
 
 import (
@@ -21,19 +21,12 @@ import (
 
 // Finder looks for bundles. It reads each bundle file once. It is not safe for concurrent use.
 type Finder struct {
-	Program Program
+	Program []*plan.Bundle                // bundles that are compiled into the program
 	Folder  string                        // the user's bundle files; "": none
 	Note    func(format string, a ...any) // called with the reason why a bundle file is skipped
 	// Make makes a bundle file for a model that no bundle fits; nil: no bundle is made.
 	Make    func(file *gguf.File, act string) (path string, err error)
 	shelves map[string]*shelf // by path
-}
-
-// Program is the bundles that are compiled into the program.
-type Program struct {
-	Bundles []*plan.Bundle
-	PTX     func(*plan.Bundle) (string, error) // kernels of a bundle for NVIDIA GPUs
-	HasPTX  func(*plan.Bundle) error           // why there are no such kernels; nil: there are
 }
 
 // shelf is a place with bundles: a bundle file, or the program.
@@ -119,7 +112,7 @@ func (f *Finder) places(model string) iter.Seq[*shelf] {
 				return
 			}
 		}
-		yield(&shelf{bundles: f.Program.Bundles})
+		yield(&shelf{bundles: f.Program})
 	}
 }
 
@@ -186,7 +179,7 @@ func (f *Finder) For(model, bundle string) (all []*plan.Bundle, err error) {
 // Of lists all bundles of a bundle file, or for "" of the program.
 func (f *Finder) Of(bundle string) ([]*plan.Bundle, error) {
 	if !IsFile(bundle) {
-		return f.Program.Bundles, nil
+		return f.Program, nil
 	}
 	s, err := f.open(bundle)
 	if err != nil {

@@ -98,7 +98,7 @@ func TestChoose(t *testing.T) {
 		for _, name := range strings.Fields(tt.files) {
 			write(t, filepath.Join(folder, name), nil)
 		}
-		f := &bundles.Finder{Folder: filepath.Join(folder, "user"), Program: bundles.Program{Bundles: []*plan.Bundle{bundle(t, "program")}},
+		f := &bundles.Finder{Folder: filepath.Join(folder, "user"), Program: []*plan.Bundle{bundle(t, "program")},
 			Note: func(format string, _ ...any) { t.Errorf("%+v: a note: %s", tt, format) }}
 		asked := tt.asked
 		if bundles.IsFile(asked) {
@@ -128,7 +128,7 @@ func TestPassedOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	notes := 0
-	f := &bundles.Finder{Program: bundles.Program{Bundles: []*plan.Bundle{bundle(t, "program")}}, Note: func(string, ...any) { notes++ }}
+	f := &bundles.Finder{Program: []*plan.Bundle{bundle(t, "program")}, Note: func(string, ...any) { notes++ }}
 	for range 2 {
 		if b, err := f.Choose(file.Path, bind.Resolve(file), bind.Wish{}); err != nil || b.Name != "program" {
 			t.Fatalf("%v, %v", b, err)
@@ -148,9 +148,7 @@ func TestCompiled(t *testing.T) {
 	folder, file := place(t)
 	library := []byte("MTLB of a test")
 	write(t, filepath.Join(folder, "my.mla"), library)
-	own := errors.New("the program's")
-	f := &bundles.Finder{Program: bundles.Program{Bundles: []*plan.Bundle{bundle(t, "program")},
-		PTX: func(*plan.Bundle) (string, error) { return "", own }, HasPTX: func(*plan.Bundle) error { return own }}}
+	f := &bundles.Finder{Program: []*plan.Bundle{bundle(t, "program")}}
 	b, err := f.Choose(file.Path, bind.Resolve(file), bind.Wish{})
 	if err != nil {
 		t.Fatal(err)
@@ -161,8 +159,8 @@ func TestCompiled(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	}
-	if _, err := f.PTX(f.Program.Bundles[0]); err != own {
-		t.Errorf("%v", err)
+	if _, err := f.PTX(f.Program[0]); err == nil || !strings.Contains(err.Error(), "lie beside this program") {
+		t.Errorf("of the program: %v", err)
 	}
 	cache := filepath.Join(folder, "cache")
 	for range 2 { // made, then found
@@ -174,7 +172,7 @@ func TestCompiled(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
-	for _, b := range []*plan.Bundle{f.Program.Bundles[0], b} {
+	for _, b := range []*plan.Bundle{f.Program[0], b} {
 		folder := ""
 		if b.Name == "program" {
 			folder = cache

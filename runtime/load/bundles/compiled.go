@@ -14,11 +14,11 @@ import (
 	"mla/runtime/system/atomicfile"
 )
 
-// PTX is a bundle's PTX, from its file or from the program.
+// PTX is a bundle's PTX, from its file or from beside the program.
 func (f *Finder) PTX(b *plan.Bundle) (string, error) {
 	file := f.FileOf(b)
 	if file == nil {
-		return f.Program.PTX(b)
+		return f.programPTX(b)
 	}
 	text, err := ptxfile.Text(b, file.PTX[b.Name])
 	return text, lacking(file, b, err)
@@ -28,7 +28,7 @@ func (f *Finder) PTX(b *plan.Bundle) (string, error) {
 func (f *Finder) HasPTX(b *plan.Bundle) error {
 	file := f.FileOf(b)
 	if file == nil {
-		return f.Program.HasPTX(b)
+		return f.programHasPTX(b)
 	}
 	return lacking(file, b, ptxfile.Check(b, file.PTX[b.Name]))
 }

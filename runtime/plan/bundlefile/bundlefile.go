@@ -15,6 +15,7 @@ import (
 
 	"mla/runtime/gguf"
 	"mla/runtime/plan"
+	"mla/runtime/plan/ptxfile"
 )
 
 // Suffix ends the names of bundle files.
@@ -49,7 +50,7 @@ type group struct {
 
 var (
 	kernels   = group{"kernels/", ".metal", 1 << 24}
-	ptxs      = group{"ptx/", ".ptx.gz", 1 << 25}
+	ptxs      = group{"ptx/", ptxfile.Extension, 1 << 25}
 	libraries = group{"metallib/", ".metallib", 1 << 27}
 )
 

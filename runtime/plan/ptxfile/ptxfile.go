@@ -14,6 +14,12 @@ import (
 	"mla/runtime/plan"
 )
 
+// Extension ends the name of a file of PTX.
+const Extension = ".ptx.gz"
+
+// FileName is the name of a bundle's file of PTX.
+func FileName(bundle string) string { return bundle + Extension }
+
 const (
 	// headBytes is enough for the first lines.
 	headBytes = 1024

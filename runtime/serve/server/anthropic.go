@@ -57,7 +57,7 @@ func (q *messagesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	if q.MaxTokens == nil || *q.MaxTokens < 1 {
 		return nil, bad("max_tokens", "is missing; expected 1 or more")
 	}
-	j.max = *q.MaxTokens
+	j.Max = *q.MaxTokens
 	if err = q.put(s, j); err != nil {
 		return nil, err
 	}

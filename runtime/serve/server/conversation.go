@@ -206,13 +206,15 @@ func (s *Server) chatJob(ctx context.Context, c *conversation) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &job{
-		rules: rules, budget: budget, unthink: s.tok.Encode(s.think[1], tokenizer.EncodeOptions{ParseSpecial: true}),
-		prompts: [][]int32{prompt}, n: 1, max: -1, logprobs: -1, visible: s.visible, opening: r.opening, oneCall: c.oneCall,
-		end:    func(id int32) bool { return s.tok.IsEOG(id) || s.stops[id] && !(config.Format != nil && s.turns[id]) },
+	j := &job{
+		Request: asked(func(id int32) bool { return s.tok.IsEOG(id) || s.stops[id] && !(config.Format != nil && s.turns[id]) }),
+		rules:   rules, budget: budget, unthink: s.tok.Encode(s.think[1], tokenizer.EncodeOptions{ParseSpecial: true}),
+		prompts: [][]int32{prompt}, n: 1, opening: r.opening, oneCall: c.oneCall,
 		parser: func() *output.Parser { return output.New(config) },
 		names:  s.callNames(c), past: c.past(len(c.messages)),
-	}, nil
+	}
+	j.Visible = s.visible
+	return j, nil
 }
 
 // declare checks the declaration of a tool, {"name": …}, and returns it in OpenAI's format.

@@ -63,7 +63,7 @@ func (q *infillRequest) job(ctx context.Context, s *Server) (*job, error) {
 	}
 	j, err := q.jobOf(ctx, s, [][]int32{m.encode(s, fim, answer)}, 1)
 	if err == nil {
-		j.end = s.fimEnd(fim)
+		j.Stop = s.fimEnd(fim)
 	}
 	return j, err
 }

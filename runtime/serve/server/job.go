@@ -19,19 +19,16 @@ import (
 
 // job is what an endpoint wants generated.
 type job struct {
-	prompts  [][]int32 // each gets n choices
-	n        int
-	max      int // tokens; negative: as many as fit
-	params   sample.Params
-	logprobs int  // most likely tokens reported with each token; negative: no log-probabilities
-	sampled  bool // log-probabilities are those after all samplers
-	ids      bool // every token is an event, even if it completes no character
-	stops    []string
-	end      func(id int32) bool
-	stopIDs  []int32 // further tokens that end the answers
+	// Request holds what the requests of all choices have in common. Each choice adds its prompt, its seed
+	// and the functions that receive its tokens.
+	completion.Request
+	prompts [][]int32 // each gets n choices
+	n       int
+	ids     bool // every token is an event, even if it completes no character
+	stops   []string
+	stopIDs []int32 // further tokens that end the answers
 	// ignoreEOS forbids tokens that end a text, except stopIDs.
 	ignoreEOS bool
-	visible   map[int32]bool
 	parser    func() *output.Parser // parser of a chat answer; nil: everything is text
 	opening   string                // the beginning of the answer that is part of the prompt
 	oneCall   bool                  // the answer ends after its first call
@@ -44,6 +41,12 @@ type job struct {
 	names     callNames     // of calls
 	past      string        // identifies the conversation that is answered, see conversation.past
 	echo      bool          // report the probabilities of the prompt's tokens
+}
+
+// asked returns a request for as many tokens as fit, without log-probabilities. stop reports tokens that end
+// the text.
+func asked(stop func(id int32) bool) completion.Request {
+	return completion.Request{Continuation: scheduler.Continuation{Max: -1, Stop: stop}, Logprobs: -1}
 }
 
 // event is an output of a choice, or its end.
@@ -145,7 +148,7 @@ type choice struct {
 
 // choice returns the request for one answer.
 func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32, number int) completion.Request {
-	c := &choice{stream: st, metrics: s.metrics, memory: s.calls, number: number, stops: sample.NewStopper(j.stops), oneCall: j.oneCall, ids: j.ids, least: j.params.MinTokens}
+	c := &choice{stream: st, metrics: s.metrics, memory: s.calls, number: number, stops: sample.NewStopper(j.stops), oneCall: j.oneCall, ids: j.ids, least: j.Params.MinTokens}
 	if j.parser != nil {
 		c.parser = j.parser()
 	}
@@ -159,40 +162,33 @@ func (s *Server) choice(ctx context.Context, st *stream, j *job, prompt []int32,
 		c.pass(c.parser.Push(j.opening))
 		c.guided.Begun()
 	}
-	var guide guided.Guide
+	request := j.Request
 	if c.guided != nil {
-		guide = c.guided.Guide
+		request.Guide = c.guided.Guide
 	}
-	var force func() int32
 	if j.parser != nil && j.budget >= 0 && len(j.unthink) > 0 {
 		c.unsaid = j.unthink
-		force = func() int32 { return c.force(j.budget) }
+		request.Force = func() int32 { return c.force(j.budget) }
 	}
-	params := j.params
-	params.Seed += uint64(number)
-	request := completion.Request{
-		Continuation: scheduler.Continuation{
-			Prompt: prompt, Scope: s.scope, Max: j.max, Stop: j.end, Prompted: c.prompted,
-			Done: func(res engine.Result, err error) {
-				c.finish(res.Reason == engine.ReasonStop)
-				end := &ending{result: res, err: cmp.Or(c.blame(j, err), c.guided.Err()), matched: c.stops.Matched(), calls: c.calls, torn: c.torn, reasoning: c.thought, prompt: len(prompt), lines: c.lines != nil && c.lines.ended}
-				s.metrics.ended(end)
-				s.trace(ctx, number, end)
-				st.push(event{choice: number, end: end, tokens: c.pending})
-			},
-		},
-		Params: params, Logprobs: j.logprobs, Sampled: j.sampled, Visible: j.visible, Force: force, Guide: guide,
-		Emit: func(t completion.Token) bool {
-			c.time(t.ID)
-			if t.Logprob != nil || c.ids && t.ID >= 0 {
-				c.pending = append(c.pending, t)
-			}
-			more := c.token(t)
-			if c.ids && len(c.pending) > 0 {
-				c.event(output.Event{Kind: output.Content})
-			}
-			return more
-		},
+	request.Prompt, request.Scope, request.Prompted = prompt, s.scope, c.prompted
+	request.Params.Seed += uint64(number)
+	request.Done = func(res engine.Result, err error) {
+		c.finish(res.Reason == engine.ReasonStop)
+		end := &ending{result: res, err: cmp.Or(c.blame(j, err), c.guided.Err()), matched: c.stops.Matched(), calls: c.calls, torn: c.torn, reasoning: c.thought, prompt: len(prompt), lines: c.lines != nil && c.lines.ended}
+		s.metrics.ended(end)
+		s.trace(ctx, number, end)
+		st.push(event{choice: number, end: end, tokens: c.pending})
+	}
+	request.Emit = func(t completion.Token) bool {
+		c.time(t.ID)
+		if t.Logprob != nil || c.ids && t.ID >= 0 {
+			c.pending = append(c.pending, t)
+		}
+		more := c.token(t)
+		if c.ids && len(c.pending) > 0 {
+			c.event(output.Event{Kind: output.Content})
+		}
+		return more
 	}
 	if j.echo {
 		request = c.echoed(request)
@@ -319,7 +315,7 @@ func (c *choice) line(text string) string {
 // blame makes an error the client's if the client's own biases left no possible token.
 func (c *choice) blame(j *job, err error) error {
 	var none *engine.NoTokenError
-	if errors.As(err, &none) && banned(&j.params) > 0 {
+	if errors.As(err, &none) && banned(&j.Params) > 0 {
 		return bad("logit_bias", "no token is left that may come after %d tokens: the others are at -100, or impossible here", none.Position+1)
 	}
 	return err

@@ -53,16 +53,13 @@ func (q *nativeRequest) forget() { q.Prompt = nil }
 
 // jobOf is the job that continues prompts.
 func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, n int) (j *job, err error) {
-	j = &job{prompts: prompts, n: n, logprobs: -1, ids: q.Tokens, end: s.tok.IsEOG, stops: q.Stop, progress: q.Progress, perToken: q.PerToken}
+	j = &job{Request: asked(s.tok.IsEOG), prompts: prompts, n: n, ids: q.Tokens, stops: q.Stop, progress: q.Progress, perToken: q.PerToken}
 	most := q.NPredict
 	if most == nil {
 		most = q.MaxTokens
 	}
-	switch {
-	case most == nil || *most < 0: // -1: no limit; -2: until the context is full
-		j.max = -1
-	default:
-		j.max = *most
+	if most != nil && *most >= 0 { // -1: no limit; -2: until the context is full
+		j.Max = *most
 	}
 	switch {
 	case q.NProbs != nil && (*q.NProbs < 0 || *q.NProbs > maxTop):
@@ -71,7 +68,7 @@ func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, 
 		return nil, bad("n_indent", "%d; expected 0 or more", q.NIndent)
 	}
 	if q.NProbs != nil && *q.NProbs > 0 {
-		j.logprobs, j.sampled, j.ids = *q.NProbs, q.PostProbs, true // each piece of a stream has one token
+		j.Logprobs, j.Sampled, j.ids = *q.NProbs, q.PostProbs, true // each piece of a stream has one token
 	}
 	limit := time.Duration(max(0, min(q.MaxPredict, float64(s.cfg.Limits.Request/time.Millisecond))) * float64(time.Millisecond))
 	j.lines = func() *lines { return newLines(q.NIndent, limit) }

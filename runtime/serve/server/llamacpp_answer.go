@@ -40,7 +40,7 @@ type nativeProb struct {
 func (w *nativeAnswers) prob(l completion.Logprob) nativeProb {
 	p := w.s.tokenLogprob(l)
 	out := nativeProb{ID: l.ID, Token: p.Token, Bytes: p.Bytes}
-	if w.j.sampled {
+	if w.j.Sampled {
 		share := math.Exp(l.Log)
 		out.Prob = &share
 	} else {
@@ -58,7 +58,7 @@ func (w *nativeAnswers) probs(tokens []completion.Token) []nativeProb {
 		}
 		p := w.prob(*t.Logprob)
 		top := &p.Top
-		if w.j.sampled {
+		if w.j.Sampled {
 			top = &p.TopProbs
 		}
 		for _, l := range t.Logprob.Top {
@@ -90,7 +90,7 @@ func (w *nativeAnswers) piece(choice int, text string, tokens []completion.Token
 	if w.q.Tokens {
 		out["tokens"] = append([]int32{}, ids(tokens)...)
 	}
-	if w.j.logprobs >= 0 {
+	if w.j.Logprobs >= 0 {
 		out["completion_probabilities"] = w.probs(tokens)
 	}
 	return out
@@ -115,7 +115,7 @@ func (w *nativeAnswers) whole(choice int, a *answer) any {
 
 // settings is the sampling parameters of the answer.
 func (w *nativeAnswers) settings() map[string]any {
-	p, q := &w.j.params, w.q
+	p, q := &w.j.Params, w.q
 	bias := []any{}
 	for _, id := range slices.Sorted(maps.Keys(p.LogitBias)) {
 		var value any = p.LogitBias[id]
@@ -126,8 +126,8 @@ func (w *nativeAnswers) settings() map[string]any {
 	}
 	out := settingsOf(p)
 	maps.Copy(out, map[string]any{
-		"n_predict": w.j.max, "max_tokens": w.j.max, "n_keep": 0, "n_discard": 0,
-		"stop": append([]string{}, w.j.stops...), "ignore_eos": q.IgnoreEOS, "stream": q.Stream, "n_probs": max(w.j.logprobs, 0), "logit_bias": bias,
+		"n_predict": w.j.Max, "max_tokens": w.j.Max, "n_keep": 0, "n_discard": 0,
+		"stop": append([]string{}, w.j.stops...), "ignore_eos": q.IgnoreEOS, "stream": q.Stream, "n_probs": max(w.j.Logprobs, 0), "logit_bias": bias,
 		"grammar": q.Grammar, "timings_per_token": q.PerToken, "post_sampling_probs": q.PostProbs, "n_indent": q.NIndent,
 	})
 	return out

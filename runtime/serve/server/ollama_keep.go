@@ -49,8 +49,8 @@ func (o *ollamaOptions) withinContext(s *Server, j *job) error {
 		return nil
 	}
 	for _, prompt := range j.prompts {
-		if left := *o.NumCtx - len(prompt); left > 0 && (j.max < 0 || j.max > left) {
-			j.max = left
+		if left := *o.NumCtx - len(prompt); left > 0 && (j.Max < 0 || j.Max > left) {
+			j.Max = left
 		}
 	}
 	return nil

@@ -143,7 +143,7 @@ func (q *chatRequest) job(ctx context.Context, s *Server) (*job, error) {
 	if err = q.put(s, j); err != nil {
 		return nil, err
 	}
-	if j.max, err = q.most(); err != nil {
+	if j.Max, err = q.most(); err != nil {
 		return nil, err
 	}
 	if j.n, err = choices(q.N); err != nil {
@@ -156,7 +156,7 @@ func (q *chatRequest) job(ctx context.Context, s *Server) (*job, error) {
 		return nil, bad("top_logprobs", "%d; expected 0 to %d, with logprobs", q.TopLogprobs, maxTop)
 	}
 	if q.Logprobs {
-		j.logprobs = q.TopLogprobs
+		j.Logprobs = q.TopLogprobs
 	}
 	return j, nil
 }

@@ -31,7 +31,7 @@ type textRequest struct {
 
 // job converts the request to a job.
 func (q *textRequest) job(ctx context.Context, s *Server) (j *job, err error) {
-	j = &job{logprobs: -1, ids: q.TokenIDs, end: s.tok.IsEOG, stops: q.Stop, progress: q.Progress, perToken: q.PerToken}
+	j = &job{Request: asked(s.tok.IsEOG), ids: q.TokenIDs, stops: q.Stop, progress: q.Progress, perToken: q.PerToken}
 	if j.n, err = choices(q.N); err != nil {
 		return nil, err
 	}
@@ -49,23 +49,23 @@ func (q *textRequest) job(ctx context.Context, s *Server) (j *job, err error) {
 		return nil, bad("logprobs", "%d; expected 0 to %d", *q.Logprobs, maxTop)
 	}
 	if q.Logprobs != nil {
-		j.logprobs = *q.Logprobs
+		j.Logprobs = *q.Logprobs
 		j.echo = q.Echo
 	}
 	if err := s.fits(j); err != nil {
 		return nil, err
 	}
 	if q.Suffix != "" {
-		j.end = s.fimEnd(s.tok.FIM())
+		j.Stop = s.fimEnd(s.tok.FIM())
 	}
 	if err = q.put(s, j); err != nil {
 		return nil, err
 	}
-	if j.max, err = most("max_tokens", q.MaxTokens); err != nil {
+	if j.Max, err = most("max_tokens", q.MaxTokens); err != nil {
 		return nil, err
 	}
 	if q.MaxTokens == nil {
-		j.max = defaultMax
+		j.Max = defaultMax
 	}
 	wanted, err := s.grammarOf(q.structured, q.Format, "response_format")
 	if err != nil {

@@ -151,7 +151,7 @@ func (q *responsesRequest) job(ctx context.Context, s *Server) (*job, error) {
 	if err = q.put(s, j); err != nil {
 		return nil, err
 	}
-	j.max, err = most("max_output_tokens", q.MaxOutput)
+	j.Max, err = most("max_output_tokens", q.MaxOutput)
 	return j, err
 }
 

@@ -105,7 +105,7 @@ func (f *sampling) wholes(p *sample.Params) []whole {
 
 // put checks the fields, and sets a job's parameters from them and the server's defaults.
 func (f *sampling) put(s *Server, j *job) (err error) {
-	if j.params, err = f.params(&s.cfg, s.tok); err != nil {
+	if j.Params, err = f.params(&s.cfg, s.tok); err != nil {
 		return err
 	}
 	if len(f.StopTokenIDs) > maxEnds {
@@ -231,10 +231,10 @@ func (s *seed) UnmarshalJSON(data []byte) error {
 // endings sets the tokens that end a job's answers: the model's, unless ignore_eos is set, and those of the
 // request. None is possible before min_tokens.
 func (s *Server) endings(j *job) error {
-	own := j.end
+	own := j.Stop
 	if j.ignoreEOS {
 		never := map[int32]float32{}
-		for id, bias := range j.params.LogitBias {
+		for id, bias := range j.Params.LogitBias {
 			never[id] = bias
 		}
 		for _, id := range sample.EndsOf(s.tok.VocabSize(), own) {
@@ -242,8 +242,8 @@ func (s *Server) endings(j *job) error {
 				never[id] = float32(math.Inf(-1))
 			}
 		}
-		j.params.LogitBias = never
-		if banned(&j.params) == s.tok.VocabSize() {
+		j.Params.LogitBias = never
+		if banned(&j.Params) == s.tok.VocabSize() {
 			return bad("ignore_eos", "no token is left that may come")
 		}
 	}
@@ -252,13 +252,13 @@ func (s *Server) endings(j *job) error {
 		for _, id := range j.stopIDs {
 			ids[id] = true
 		}
-		j.end = func(id int32) bool { return ids[id] || own(id) }
+		j.Stop = func(id int32) bool { return ids[id] || own(id) }
 	}
-	if n := j.params.MinTokens; n > 0 {
-		if j.max >= 0 && n > j.max {
-			return bad("min_tokens", "%d; expected at most as many as the answer may have, %d", n, j.max)
+	if n := j.Params.MinTokens; n > 0 {
+		if j.Max >= 0 && n > j.Max {
+			return bad("min_tokens", "%d; expected at most as many as the answer may have, %d", n, j.Max)
 		}
-		j.params.Ends = sample.EndsOf(s.tok.VocabSize(), j.end)
+		j.Params.Ends = sample.EndsOf(s.tok.VocabSize(), j.Stop)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ func tinychat(t *testing.T, change ...func(*completion.Config)) *served {
 	t.Helper()
 	e, err := opening.Open(opening.Options{
 		File:    func(device.Device) (*gguf.File, error) { return gguf.Open("../../../testdata/tinychat.gguf") },
-		Bundles: &bundles.Finder{Program: bundles.Program{Bundles: generated.Bundles()}},
+		Bundles: &bundles.Finder{Program: generated.Bundles()},
 		Devices: []opening.Candidate{{Open: func() (device.Device, error) { return cpu.New(), nil }}},
 		Draft:   &opening.Draft{},
 	})

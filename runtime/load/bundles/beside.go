@@ -1,4 +1,4 @@
-package generated
+package bundles
 
 import (
 	"errors"
@@ -13,11 +13,11 @@ import (
 	"mla/runtime/plan/ptxfile"
 )
 
-// makePTX are the commands that give a program the PTX that it lacks.
+// makePTX are the commands that put PTX beside a program.
 const makePTX = "make ptx && make build"
 
-// folders are where PTX lies that a program was not built with (mlagen ptx makes it, gen/ptx
-// says what is in it): beside the program, and in share/mla of where it is installed.
+// folders are where the PTX of a program's bundles lies (mlagen ptx makes it, gen/ptx says what
+// is in it): beside the program, and in share/mla of where it is installed.
 var folders = sync.OnceValue(func() []string {
 	path, err := os.Executable()
 	if err == nil {
@@ -30,23 +30,23 @@ var folders = sync.OnceValue(func() []string {
 	return []string{dir, filepath.Join(filepath.Dir(dir), "share", "mla")}
 })
 
-// HasPTX says why the program has no kernels of a bundle for NVIDIA GPUs; nil: it has.
-func HasPTX(b *plan.Bundle) error {
-	file, err := readPTX(b)
-	if err == nil {
-		err = advised(b, ptxfile.Check(b, file))
-	}
-	return err
-}
-
-// PTX returns the kernels of a bundle compiled for NVIDIA GPUs, see ptxfile.Text.
-func PTX(b *plan.Bundle) (string, error) {
-	file, err := readPTX(b)
+// programPTX is what CUDA runs of a bundle of the program, see ptxfile.Text.
+func (f *Finder) programPTX(b *plan.Bundle) (string, error) {
+	file, err := f.readPTX(b)
 	if err != nil {
 		return "", err
 	}
 	text, err := ptxfile.Text(b, file)
 	return text, advised(b, err)
+}
+
+// programHasPTX says why there is none; nil: there is.
+func (f *Finder) programHasPTX(b *plan.Bundle) error {
+	file, err := f.readPTX(b)
+	if err != nil {
+		return err
+	}
+	return advised(b, ptxfile.Check(b, file))
 }
 
 // advised says what helps against an error about a bundle's PTX: what is stale is never
@@ -58,30 +58,18 @@ func advised(b *plan.Bundle, err error) error {
 	return fmt.Errorf("bundle %s: %w; run %s", b.Name, err, makePTX)
 }
 
-// extension ends the names of files of PTX.
-const extension = ".ptx.gz"
-
-// readPTX is the file of a bundle: one that the program was built with, or one beside it.
-func readPTX(b *plan.Bundle) ([]byte, error) {
-	for _, pattern := range []string{"*/", "*/reference/"} {
-		paths, err := fs.Glob(ptxFiles, pattern+b.Name+extension)
-		if err != nil {
-			return nil, err
-		}
-		if len(paths) > 0 {
-			return ptxFiles.ReadFile(paths[0])
-		}
-	}
+// readPTX is the file of a bundle of the program.
+func (f *Finder) readPTX(b *plan.Bundle) ([]byte, error) {
 	for _, folder := range folders() {
-		file, err := readBeside(filepath.Join(folder, b.Name+extension))
+		file, err := readBeside(filepath.Join(folder, ptxfile.FileName(b.Name)))
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return file, err
 		}
 	}
-	if own := b.In(plan.ClassNVIDIA, bundles); own != nil && own.Name != b.Name {
+	if own := b.In(plan.ClassNVIDIA, f.Program); own != nil && own.Name != b.Name {
 		return nil, fmt.Errorf("bundle %s is not compiled for NVIDIA GPUs, which run %s: leave out -bundle", b.Name, own.Name)
 	}
-	return nil, advised(b, errors.New("this program has no kernels of it for NVIDIA GPUs, and none lie beside it"))
+	return nil, advised(b, errors.New("no kernels of it for NVIDIA GPUs lie beside this program"))
 }
 
 // maxFile bounds what is read; some 16 times the largest file.

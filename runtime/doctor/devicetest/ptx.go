@@ -1,4 +1,4 @@
-package cuda_test
+package devicetest
 
 import (
 	"crypto/sha256"
@@ -14,9 +14,9 @@ import (
 // threadgroupMemory finds a kernel and how many vectors of four floats it declares.
 var threadgroupMemory = regexp.MustCompile(`\nkernel void (\w+)\([^{]*\{\s*threadgroup float4 scratch\[(\d+)\];`)
 
-// ptx is what a compiler would make of a bundle's kernels, without their code: the
-// stand-in runs the Metal source.
-func ptx(b *plan.Bundle) (string, error) {
+// PTX is what a compiler would make of a bundle's kernels, without their code: the
+// stand-in for NVIDIA's driver runs the Metal source.
+func PTX(b *plan.Bundle) (string, error) {
 	var w strings.Builder
 	fmt.Fprintf(&w, "// kernels.metal sha256:%x\n.version 7.8\n.target sm_90\n.address_size 64\n\n", sha256.Sum256([]byte(b.Metal())))
 	memory := map[string]int{}
