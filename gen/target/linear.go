@@ -56,8 +56,8 @@ func (t Target) DeltaTurn(dim int) int { return min(deltaTurns.of(t.class).is, d
 // DeltaColumns is how many of a head's columns a threadgroup has, in whole turns. It halves them until all heads
 // together have a threadgroup for each core, or nearly.
 func (t Target) DeltaColumns(heads, dim int) int {
-	columns := dim
-	for columns%2 == 0 && columns/2 >= t.DeltaTurn(dim) && 2*heads*(dim/columns) <= t.Cores() {
+	columns, turn := dim, t.DeltaTurn(dim)
+	for columns%(2*turn) == 0 && 2*heads*(dim/columns) <= t.Cores() {
 		columns /= 2
 	}
 	return columns

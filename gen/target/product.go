@@ -69,11 +69,11 @@ const expertFigures = "tiles of 16 of 16 rows and 64 experts left the matrix uni
 // ExpertTokens is the same as ProductTokens for products of experts, each of which is selected by
 // some of the rows: the tile holds twice as many as select it on average. Of a tile that is less
 // full most products are of copies. Where half to four fifths of a full tile is the average, a
-// tile with an eighth more holds what most experts have.
+// tile with an eighth more holds what most experts have. No tile holds more than the sequence has.
 func (t Target) ExpertTokens(width, perRow, count int) int {
 	mean, tile := ceil(width*perRow, count), products.of(t.class).is.tile
 	if mean >= tile/2 && mean <= tile*13/16 {
-		return (mean*9/8 + 7) / 8 * 8
+		return min((mean*9/8+7)/8*8, t.ProductTokens(width))
 	}
 	return t.ProductTokens(min(width, ceil(2*width*perRow, count)))
 }

@@ -1,6 +1,9 @@
 package gguf
 
 import (
+	"slices"
+	"strings"
+
 	"mla/runtime/gguf/hparams"
 )
 
@@ -13,6 +16,12 @@ const safeGate = "kda.safe_gate"
 
 // linearKeys are the keys of all hybrids. Other architectures are refused with most of them.
 var linearKeys = []string{headCountKV, "ssm.conv_kernel", "kda.head_dim"}
+
+// ofHybrids says whether a key is one of those that hybrids alone have, by its name or by how it begins.
+func ofHybrids(name string) bool {
+	section, _, _ := strings.Cut(name, ".")
+	return section == "kda" || slices.Contains(architectures[BailingMoE3].Keys, name)
+}
 
 // hybrid reads what models with linear attention have beyond the others.
 func (r *keyReader) hybrid(h *HParams) {
@@ -71,8 +80,8 @@ func (r *keyReader) boundedGate(h *hparams.Hybrid) {
 // leastLimit is the bound below which there is none, as in llama.cpp.
 const leastLimit = 1e-6
 
-// limits reads the bounds of activations, a number for each block; nil: there are none. llama.cpp applies those of
-// shared experts to dense layers too, where known files have none.
+// limits reads the bounds of activations, a number for each block; nil: there are none. Those of shared experts hold for
+// dense layers too, as in llama.cpp.
 func (r *keyReader) limits(name string, h *HParams, shared bool) []float64 {
 	list := optional(r, r.key(name), nil, r.f.Floats)
 	if blocks := h.NumHiddenLayers + h.NextNLayers; r.err == nil && list != nil && len(list) != blocks {
@@ -88,8 +97,8 @@ func (r *keyReader) limits(name string, h *HParams, shared bool) []float64 {
 		}
 		switch dense := i < h.FirstKDenseReplace; {
 		case x <= leastLimit || dense && !shared:
-		case dense:
-			r.failKey(name, "is %g for layer %d, which is dense; expected 0 where there are no experts", x, i)
+		case h.NRoutedExperts == 0:
+			r.failKey(name, "is %g for layer %d of a model without experts; expected 0", x, i)
 		default:
 			limits[i], any = x, true
 		}

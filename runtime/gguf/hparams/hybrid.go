@@ -22,7 +22,7 @@ type HybridExperts struct {
 	// SharedIntermediateSize is the width of all shared experts together; 0: that of MoE.
 	SharedIntermediateSize int `hf:"moe_shared_expert_intermediate_size" gguf:"expert_shared_feed_forward_length" range:"0 1048576" spec:"optional"`
 	// Limits bounds silu(gate) from above and up on both sides, in the experts of each layer; 0: no bound there.
-	// SharedLimits is for shared experts. Neither is there without a bound anywhere. After the model's layers is the one
+	// SharedLimits is for shared experts and for dense layers. Neither is there without a bound anywhere. After the model's layers is the one
 	// that predicts, of a model with it.
 	Limits, SharedLimits []float64
 }
