@@ -31,6 +31,9 @@ func TestOddHybrids(t *testing.T) {
 		"all experts used": func(s *spec.Spec) {
 			s.MoE.NGroup, s.MoE.TopKGroup, s.MoE.NumExpertsPerTok = 1, 1, s.MoE.NRoutedExperts
 		},
+		"no experts": func(s *spec.Spec) {
+			s.MoE, s.Hybrid.Limits, s.Hybrid.SharedLimits = nil, nil, nil // moe_shared_expert_intermediate_size stays
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()

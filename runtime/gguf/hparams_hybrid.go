@@ -35,7 +35,7 @@ func (r *keyReader) hybrid(h *HParams) {
 	}
 	shared := hparams.Parameters(&h.Hybrid.HybridExperts, "moe_shared_expert_intermediate_size")[0]
 	h.Hybrid.SharedIntermediateSize = r.dim(shared.Key, 0, int(shared.Lo), int(shared.Hi))
-	if h.Hybrid.SharedIntermediateSize == h.NSharedExperts*h.MoEIntermediateSize {
+	if h.NRoutedExperts == 0 || h.Hybrid.SharedIntermediateSize == h.NSharedExperts*h.MoEIntermediateSize {
 		h.Hybrid.SharedIntermediateSize = 0 // as in a file without the key
 	}
 	h.Hybrid.Limits = r.limits("swiglu_clamp_exp", h, false)
