@@ -53,11 +53,15 @@ var deltaTurns = table[int]{
 // DeltaTurn is how many of a head's columns a threadgroup moves on at a time.
 func (t Target) DeltaTurn(dim int) int { return min(deltaTurns.of(t.class).is, dim) }
 
+// mostColumns is how many columns of a head's a threadgroup has at most: vectors of a piece of rows with 256 would not fit
+// into threadgroup memory.
+const mostColumns = 128
+
 // DeltaColumns is how many of a head's columns a threadgroup has, in whole turns. It halves them until all heads
 // together have a threadgroup for each core, or nearly.
 func (t Target) DeltaColumns(heads, dim int) int {
 	columns, turn := dim, t.DeltaTurn(dim)
-	for columns%(2*turn) == 0 && 2*heads*(dim/columns) <= t.Cores() {
+	for columns%(2*turn) == 0 && (columns > mostColumns || 2*heads*(dim/columns) <= t.Cores()) {
 		columns /= 2
 	}
 	return columns

@@ -12,7 +12,7 @@ func TestDeltaColumns(t *testing.T) {
 			}
 		}
 	}
-	for _, c := range []struct{ heads, dim, columns int }{{32, 128, 32}, {16, 128, 16}, {4, 64, 16}, {4, 96, 48}, {4, 32, 16}} {
+	for _, c := range []struct{ heads, dim, columns int }{{32, 128, 32}, {16, 128, 16}, {4, 64, 16}, {4, 96, 48}, {4, 32, 16}, {64, 256, 128}} {
 		if got := For("").DeltaColumns(c.heads, c.dim); got != c.columns {
 			t.Errorf("%d heads of %d columns: threadgroups of %d; expected %d", c.heads, c.dim, got, c.columns)
 		}
