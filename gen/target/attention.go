@@ -2,6 +2,7 @@ package target
 
 import (
 	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
 )
 
@@ -51,13 +52,14 @@ var spreads = table[spread]{
 }
 
 // LeastRows is how many cache rows a split has at least where a number of rows attend side by side, in
-// whole tiles; 0: a tile. Fewer cache rows for more threadgroups would find no core free.
+// whole tiles; 0: a tile. Fewer cache rows for more threadgroups would find no core free. No split has more than plans may
+// ask for.
 func (t Target) LeastRows(width, tile int) int {
 	least := spreads.of(t.class).is.rows * width
 	if width <= 1 || least <= tile {
 		return 0
 	}
-	return roundUp(least, tile)
+	return min(roundUp(least, tile), verify.MaxSplits/tile*tile)
 }
 
 // MostSplits is how many splits each of a number of rows has: in all they have as many threadgroups
