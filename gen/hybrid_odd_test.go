@@ -2,8 +2,11 @@ package gen_test
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"math"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"mla/gen/interp"
@@ -37,23 +40,60 @@ func TestOddHybrids(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			compareOdd(t, change)
+			s := specOf(t, filepath.Join("..", "testdata", "hybrid", "bailingmoe3-mini-Q4_K_M.gguf"), "")
+			change(s)
+			path := filepath.Join(t.TempDir(), "odd.gguf")
+			if err := synth.Write(t.Context(), s, s.Quants[0].Name, path, 1); err != nil {
+				t.Fatal(err)
+			}
+			compareOdd(t, path)
 		})
 	}
 }
 
-// compareOdd changes the spec of a hybrid file, and compares logits of the program that is lowered of it with those of
-// the CPU device.
-func compareOdd(t *testing.T, change func(*spec.Spec)) {
-	s := specOf(t, filepath.Join("..", "testdata", "hybrid", "bailingmoe3-mini-Q4_K_M.gguf"), "")
-	change(s)
-	path := filepath.Join(t.TempDir(), "odd.gguf")
-	if err := synth.Write(t.Context(), s, s.Quants[0].Name, path, 1); err != nil {
-		t.Fatal(err)
+// TestExtremeHybrids: neither states that keep nothing or everything of themselves nor keys of zeros make other logits than
+// those in float64.
+func TestExtremeHybrids(t *testing.T) {
+	for _, name := range []string{"bailingmoe3-mini-Q4_K_M", "kimi-linear-mini-Q4_0"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			compareOdd(t, rewritten(t, filepath.Join("..", "testdata", "hybrid", name+".gguf"), func(_ *gguf.File, tensor *gguf.Tensor) *gguf.Tensor {
+				n := len(tensor.Data) / 4
+				switch {
+				case strings.HasSuffix(tensor.Name, ".ssm_dt.bias"):
+					edited(tensor, func(i int, _ float32) float32 { return []float32{80, -120, 0}[i%3] })
+				case strings.HasSuffix(tensor.Name, ".ssm_a"):
+					edited(tensor, func(i int, x float32) float32 { return x * []float32{1, 0, 50, 1e-6}[i] })
+				case strings.HasSuffix(tensor.Name, ".ssm_conv1d_k.weight"):
+					edited(tensor, func(i int, x float32) float32 {
+						if i < n/4 { // the first head
+							return 0
+						}
+						return x
+					})
+				}
+				return tensor
+			}))
+		})
 	}
+}
+
+// edited changes the numbers of a tensor of float32.
+func edited(tensor *gguf.Tensor, change func(i int, x float32) float32) {
+	data := make([]byte, 0, len(tensor.Data))
+	for i := range len(tensor.Data) / 4 {
+		x := math.Float32frombits(binary.LittleEndian.Uint32(tensor.Data[4*i:]))
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(change(i, x)))
+	}
+	tensor.Data = data
+}
+
+// compareOdd compares logits of the program that is lowered of a hybrid file with those of the CPU device.
+func compareOdd(t *testing.T, path string) {
+	t.Helper()
 	var tokens []int32
 	for i := range int32(40) {
-		tokens = append(tokens, i*i%int32(s.Model.VocabSize))
+		tokens = append(tokens, i*i%300)
 	}
 	want := lowered(t, path, tokens)
 	for _, class := range []string{"", plan.ClassApple} {
