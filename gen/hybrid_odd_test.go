@@ -114,7 +114,7 @@ func compareOdd(t *testing.T, path string) {
 				if err := s.Sync(context.Background(), tokens[:n], nil); err != nil {
 					t.Fatal(err)
 				}
-				// Float32 sums, of which those of the first token are divided by the smallest norms.
+				// The error of float32 sums. It is largest for the first token, whose norms divide by the least numbers.
 				if off := reference.Difference(s.Logits(), want[n-1]); !(off <= 1e-4) {
 					t.Errorf("class %q, %d rows at a time: logits %d differ by %.2g", class, width, n, off)
 				}
