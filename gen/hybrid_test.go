@@ -83,6 +83,21 @@ func hybridFile(t *testing.T, path string) *plan.Bundle {
 // hybridOf is the same for a class of devices.
 func hybridOf(t *testing.T, path, class string) *plan.Bundle {
 	t.Helper()
+	s := specOf(t, path, "\nsequences: [1, 4, 16, 512]\n")
+	s.Class = class
+	b, err := gen.Compile(s, nil)
+	if err == nil {
+		err = verify.Bundle(b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// specOf is the spec of a model file, with more text at its end.
+func specOf(t *testing.T, path, more string) *spec.Spec {
+	t.Helper()
 	f, err := gguf.Open(path)
 	if err != nil {
 		t.Fatal(err)
@@ -94,19 +109,11 @@ func hybridOf(t *testing.T, path, class string) *plan.Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := spec.Parse("hybrid.yaml", append(text, "\nsequences: [1, 4, 16, 512]\n"...))
+	s, err := spec.Parse("hybrid.yaml", append(text, more...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Class = class
-	b, err := gen.Compile(s, nil)
-	if err == nil {
-		err = verify.Bundle(b)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return s
 }
 
 // TestHybridLogits: the CPU device gives the reference logits of the hybrid files, in rows of any number together.

@@ -21,9 +21,12 @@ var beside = map[string]string{
 	"attn_factor":                      "rope.scaling.attn_factor",
 	"mscale_all_dim":                   "rope.scaling.yarn_log_multiplier",
 	"original_max_position_embeddings": "rope.scaling.original_context_length",
+	"full_attn_layers":                 "attention.head_count_kv",
+	"swiglu_limits":                    "swiglu_clamp_exp",
+	"swiglu_limits_shared":             "swiglu_clamp_shexp",
 }
 
-var specName = regexp.MustCompile(`\b(?:(?:model|moe|rope|rope\.scaling)\.)?([a-z]+(?:_[a-z]+)*)\b`)
+var specName = regexp.MustCompile(`\b(?:(?:model|moe|rope|rope\.scaling|linear_attn_config)\.)?([a-z]+(?:_[a-z]+)*)\b`)
 
 // inFile translates the mistakes of a spec into the terms of the file that it was made from: keys and
 // tensors. The user of the file has never seen the spec.
@@ -37,7 +40,11 @@ func inFile(f *gguf.File, h *gguf.HParams, err error) error {
 	for name, key := range beside {
 		terms[name] = fmt.Sprintf("key %q", arch+"."+key)
 	}
-	for _, of := range []any{&h.Dims, &h.MoE} {
+	parts := []any{&h.Dims, &h.MoE}
+	if h.Hybrid != nil {
+		parts = append(parts, &h.Hybrid.LinearAttention, &h.Hybrid.HybridExperts)
+	}
+	for _, of := range parts {
 		for _, p := range hparams.Parameters(of) {
 			if p.Key != "" {
 				terms[p.Name] = fmt.Sprintf("key %q", arch+"."+p.Key)

@@ -6,7 +6,7 @@ import (
 )
 
 // dense is x + W_down (silu(W_gate h) * W_up h), or for architectures without a gate x + W_down max(0, W_up
-// h)², with h = norm(x).
+// h)², with h = norm(x). Layers of hybrids may have the limit of shared experts.
 func (l *lowerer) dense(x *ir.Value) *ir.Value {
 	h := l.norm("ffn_norm", weights.PostNorm, ir.All(x))
 	var act *ir.Value
@@ -16,6 +16,7 @@ func (l *lowerer) dense(x *ir.Value) *ir.Value {
 	} else {
 		gate := l.matVec("gate", weights.GateProj, ir.All(h), ir.Half)
 		act = l.swiglu("swiglu", gate, l.matVec("up", weights.UpProj, ir.All(h), ir.Half))
+		l.last().Limit = l.s.Hybrid.Limit(l.layer, true)
 	}
 	return l.addTo(x, "ffn_residual", l.matVec("down", weights.DownProj, ir.All(act), ir.F32))
 }

@@ -2,6 +2,7 @@ package lower_test
 
 import (
 	"math"
+	"reflect"
 	"testing"
 
 	"mla/gen/initspec"
@@ -121,5 +122,21 @@ func TestStates(t *testing.T) {
 		if got := float64(bytes) / (1 << 20); math.Abs(got-want) > 0.005 || len(states) != 4*len(s.Layers(true)) {
 			t.Errorf("%s: %d states of %.2f MiB; want %.2f", name, len(states), got, want)
 		}
+	}
+}
+
+// TestLimits: experts have the limits of experts, shared experts and dense layers those of shared ones.
+func TestLimits(t *testing.T) {
+	s, _ := open(t, "bailingmoe3-mini-Q4_K_M")
+	s.Hybrid.Limits, s.Hybrid.SharedLimits = []float64{0, 0, 0.7, 0.5}, []float64{0.3, 0.2, 0.9, 0.8}
+	got := map[string][]float64{}
+	lower.Lower(s, 1).Ops(func(_ *ir.Launch, _ *ir.Part, op *ir.Op) {
+		if op.Kind == ir.SwiGLU {
+			got[op.Name] = append(got[op.Name], op.Limit)
+		}
+	})
+	want := map[string][]float64{"swiglu": {0.3, 0.2}, "experts_swiglu": {0.7, 0.5}, "shared_swiglu": {0.9, 0.8}}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("limits %v; expected %v", got, want)
 	}
 }

@@ -2,6 +2,7 @@ package target
 
 import (
 	"mla/runtime/plan"
+	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
 )
 
@@ -52,13 +53,14 @@ var spreads = table[spread]{
 }
 
 // LeastRows returns the least number of cache rows of a split when width rows attend in parallel, in whole
-// tiles; 0: one tile. Shorter splits would only make threadgroups that wait for a free core.
+// tiles; 0: one tile. Shorter splits would only make threadgroups that wait for a free core. The result is at
+// most what plans may ask for.
 func (t Target) LeastRows(width, tile int) int {
 	least := spreads.of(t.class).is.rows * width
 	if width <= 1 || least <= tile {
 		return 0
 	}
-	return roundUp(least, tile)
+	return min(roundUp(least, tile), verify.MaxSplits/tile*tile)
 }
 
 // MostSplits returns the largest number of splits of each of width rows. All rows have about as many

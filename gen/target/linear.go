@@ -56,11 +56,15 @@ var deltaTurns = table[int]{
 // DeltaTurn returns how many of a head's columns a threadgroup updates at a time.
 func (t Target) DeltaTurn(dim int) int { return min(deltaTurns.of(t.class).is, dim) }
 
-// DeltaColumns returns how many of a head's columns a threadgroup has, in whole turns: all of them, halved
-// while all heads together have at most half as many threadgroups as there are cores.
+// mostColumns is the largest number of a head's columns that one threadgroup has. With 256, the vectors of a
+// piece of rows would not fit into threadgroup memory.
+const mostColumns = 128
+
+// DeltaColumns returns how many of a head's columns a threadgroup has, in whole turns. It halves the number
+// until all heads in one launch have about as many threadgroups as there are cores.
 func (t Target) DeltaColumns(heads, dim int) int {
-	columns := dim
-	for columns%2 == 0 && columns/2 >= t.DeltaTurn(dim) && 2*heads*(dim/columns) <= t.Cores() {
+	columns, turn := dim, t.DeltaTurn(dim)
+	for columns%(2*turn) == 0 && (columns > mostColumns || 2*heads*(dim/columns) <= t.Cores()) {
 		columns /= 2
 	}
 	return columns

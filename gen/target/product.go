@@ -73,11 +73,11 @@ const expertFigures = "tiles of 16 of 16 rows and 64 experts left the matrix uni
 // ExpertTokens is ProductTokens for products of experts. perRow of count experts are selected by each of
 // width rows. The tile holds twice as many rows as select an expert on average, because products with the
 // unused rest of a tile are wasted. If the average is half to four fifths of a full tile, the tile holds an
-// eighth more than the average, which suffices for most experts.
+// eighth more than the average, which suffices for most experts. No tile holds more rows than the sequence.
 func (t Target) ExpertTokens(width, perRow, count int) int {
 	mean, tile := ceil(width*perRow, count), products.of(t.class).is.tile
 	if mean >= tile/2 && mean <= tile*13/16 {
-		return (mean*9/8 + 7) / 8 * 8
+		return min((mean*9/8+7)/8*8, t.ProductTokens(width))
 	}
 	return t.ProductTokens(min(width, ceil(2*width*perRow, count)))
 }

@@ -132,6 +132,15 @@ func TestAttentionSimdgroups(t *testing.T) {
 	}
 }
 
+// TestLeastRows: whole tiles, and no more cache rows than plans may ask for.
+func TestLeastRows(t *testing.T) {
+	for _, c := range []struct{ width, tile, want int }{{1, 16, 0}, {4, 16, 0}, {16, 16, 64}, {512, 24, 2064}, {2048, 16, 4096}, {2048, 24, 4080}} {
+		if got := For("").LeastRows(c.width, c.tile); got != c.want {
+			t.Errorf("%d rows in tiles of %d: %d cache rows to a split; expected %d", c.width, c.tile, got, c.want)
+		}
+	}
+}
+
 // TestPredictions: the chips are there, and shares are ranges.
 func TestPredictions(t *testing.T) {
 	for _, p := range Predictions {

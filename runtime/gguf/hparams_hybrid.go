@@ -1,6 +1,9 @@
 package gguf
 
 import (
+	"slices"
+	"strings"
+
 	"mla/runtime/gguf/hparams"
 )
 
@@ -14,6 +17,12 @@ const safeGate = "kda.safe_gate"
 // linearKeys is the keys of all hybrids. Most of them make other architectures refuse the file.
 var linearKeys = []string{headCountKV, "ssm.conv_kernel", "kda.head_dim"}
 
+// ofHybrids reports whether only hybrids have a key, by its name or by the section that it begins with.
+func ofHybrids(name string) bool {
+	section, _, _ := strings.Cut(name, ".")
+	return section == "kda" || slices.Contains(architectures[BailingMoE3].Keys, name)
+}
+
 // hybrid reads the hyper-parameters of linear attention.
 func (r *keyReader) hybrid(h *HParams) {
 	if !r.of.Hybrid || r.err != nil {
@@ -26,7 +35,7 @@ func (r *keyReader) hybrid(h *HParams) {
 	}
 	shared := hparams.Parameters(&h.Hybrid.HybridExperts, "moe_shared_expert_intermediate_size")[0]
 	h.Hybrid.SharedIntermediateSize = r.dim(shared.Key, 0, int(shared.Lo), int(shared.Hi))
-	if h.Hybrid.SharedIntermediateSize == h.NSharedExperts*h.MoEIntermediateSize {
+	if h.NRoutedExperts == 0 || h.Hybrid.SharedIntermediateSize == h.NSharedExperts*h.MoEIntermediateSize {
 		h.Hybrid.SharedIntermediateSize = 0 // as in a file without the key
 	}
 	h.Hybrid.Limits = r.limits("swiglu_clamp_exp", h, false)
@@ -71,8 +80,8 @@ func (r *keyReader) boundedGate(h *hparams.Hybrid) {
 // leastLimit is the least bound that has an effect, as in llama.cpp.
 const leastLimit = 1e-6
 
-// limits reads the bounds of activations, a number for each block; nil: no bounds. llama.cpp applies those of
-// shared experts to dense layers, too, where known files have none.
+// limits reads the bounds of activations, a number for each block; nil: no bounds. The bounds of shared
+// experts apply to dense layers, too, as in llama.cpp.
 func (r *keyReader) limits(name string, h *HParams, shared bool) []float64 {
 	list := optional(r, r.key(name), nil, r.f.Floats)
 	if blocks := h.NumHiddenLayers + h.NextNLayers; r.err == nil && list != nil && len(list) != blocks {
@@ -88,8 +97,8 @@ func (r *keyReader) limits(name string, h *HParams, shared bool) []float64 {
 		}
 		switch dense := i < h.FirstKDenseReplace; {
 		case x <= leastLimit || dense && !shared:
-		case dense:
-			r.failKey(name, "is %g for layer %d, which is dense; expected 0 where there are no experts", x, i)
+		case h.NRoutedExperts == 0:
+			r.failKey(name, "is %g for layer %d of a model without experts; expected 0", x, i)
 		default:
 			limits[i], any = x, true
 		}

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 
 	"mla/runtime/gguf/hparams"
@@ -55,19 +56,32 @@ func TestHybridErrors(t *testing.T) {
 		{kimi, "kda.head_dim", Uint32(0), "is 0; expected 1 to 1024"},
 		{kimi, "ssm.conv_kernel", Uint32(1), "is 1; expected 2 to 16"},
 		{kimi, "ssm.state_size", Uint32(1), "needs state-space layers"},
-		{kimi, "kda.safe_gate", Bool(true), "Kimi Delta Attention"},
+		{kimi, "kda.safe_gate", Bool(true), "not known to have the key"},
 		{kimi, "rope.scaling.type", String("yarn"), `is "yarn"`},
-		{kimi, "swiglu_clamp_exp", Float32(7), "needs clamped activations"},
+		{kimi, "swiglu_clamp_exp", Float32(7), "not known to have the key"},
 		{ling, "kda.safe_gate", Bool(false), "is false; expected true"},
 		{ling, "kda.gate_lower_bound", Float32(0), "is 0; expected a negative number"},
 		{ling, "kda.gate_lower_bound", Float32(5), "is 5; expected -10000 to 0"},
 		{ling, "swiglu_clamp_exp", Float32s([]float32{1}), "has 1 numbers; expected one for each"},
-		{ling, "swiglu_clamp_shexp", Float32s([]float32{0, 7, 0, 0}), "is 7 for layer 1, which is dense"},
 		{ling, "swiglu_clamp_exp", Float32s([]float32{0, 0, -1, 0}), "is -1 for layer 2"},
 	} {
 		f := open(t, hybridFolder+files[tt.arch]+".gguf")
 		f.Set(tt.arch+"."+tt.key, tt.value)
 		_, err := ReadHParams(f)
 		wantError(t, err, tt.arch+"."+tt.key, tt.want)
+	}
+}
+
+// TestHybridLimits: dense layers have the limits of shared experts, and none of experts.
+func TestHybridLimits(t *testing.T) {
+	f := open(t, hybridFolder+"bailingmoe3-mini-Q4_K_M.gguf")
+	f.Set("bailingmoe3.swiglu_clamp_exp", Float32s([]float32{4, 4, 0.5, 0}))
+	f.Set("bailingmoe3.swiglu_clamp_shexp", Float32s([]float32{0, 7, 0, 1e-7}))
+	h, err := ReadHParams(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := h.Hybrid; !slices.Equal(got.Limits, []float64{0, 0, 0.5, 0}) || !slices.Equal(got.SharedLimits, []float64{0, 7, 0, 0}) {
+		t.Errorf("limits %v, shared %v", got.Limits, got.SharedLimits)
 	}
 }

@@ -146,6 +146,8 @@ func (r *keyReader) unexpectedKeys() {
 		case slices.Contains(r.of.Keys, name):
 		case rule == nil:
 			r.failKey(name, "is %.100s; this program does not know the key, which may change what the model computes", kv.Value)
+		case !rule.allows(kv.Value) && r.of.Hybrid && ofHybrids(name):
+			r.failKey(name, "is %.100s; models of architecture %s are not known to have the key, and nobody knows here what it changes in them", kv.Value, r.arch)
 		case !rule.allows(kv.Value):
 			r.failKey(name, "is %.100s; a model with it %s, which this program has not", kv.Value, rule.why)
 		}

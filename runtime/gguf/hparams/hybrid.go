@@ -24,8 +24,8 @@ type HybridExperts struct {
 	// SharedIntermediateSize is the width of all shared experts together; 0: the width of MoE.
 	SharedIntermediateSize int `hf:"moe_shared_expert_intermediate_size" gguf:"expert_shared_feed_forward_length" range:"0 1048576" spec:"optional"`
 	// Limits bounds silu(gate) from above, and up on both sides, in the experts of each layer; 0: no bound in
-	// that layer. SharedLimits is the same for shared experts. A list is nil if no layer has a bound. In a
-	// model with an MTP layer, the lists have an element for it at their end.
+	// that layer. SharedLimits is the same for shared experts and for dense layers. A list is nil if no layer
+	// has a bound. In a model with an MTP layer, the lists have an element for it at their end.
 	Limits, SharedLimits []float64
 }
 

@@ -15,7 +15,7 @@ const (
 	maxDimension  = 1 << 20
 	maxLayers     = 1 << 12
 	maxContext    = 1 << 24
-	maxSplits     = 1 << 12
+	MaxSplits     = 1 << 12 // and cache rows of a split at least
 	maxMemory     = 1 << 32 // bytes of an arena
 	maxGroups     = 1 << 24 // threadgroups of a dispatch
 	maxDispatches = 1 << 16
@@ -64,7 +64,7 @@ func checkModel(b *plan.Bundle) error {
 		{"vocab_size", m.VocabSize, 1, maxContext},
 		{"hidden_size", m.HiddenSize, 1, maxDimension},
 		{"num_hidden_layers", m.NumHiddenLayers, 1, maxLayers},
-		{"num_attention_heads", m.NumAttentionHeads, 1, maxSplits},
+		{"num_attention_heads", m.NumAttentionHeads, 1, MaxSplits},
 		{"q_lora_rank", m.QLoraRank, 0, maxDimension},
 		{"kv_lora_rank", m.KVLoraRank, 1, maxDimension},
 		{"qk_nope_head_dim", m.QKNopeHeadDim, 1, maxDimension},

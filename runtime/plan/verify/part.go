@@ -122,14 +122,14 @@ func splitsOf(p plan.Part) (s *plan.Splits, heads int) {
 }
 
 func checkSplits(s *plan.Splits, heads int) error {
-	if s.Least < 0 || s.Least > maxSplits || s.Least%max(s.Tile, 1) != 0 {
-		return fmt.Errorf("splits of at least %d rows in tiles of %d; expected a multiple up to %d", s.Least, s.Tile, maxSplits)
+	if s.Least < 0 || s.Least > MaxSplits || s.Least%max(s.Tile, 1) != 0 {
+		return fmt.Errorf("splits of at least %d rows in tiles of %d; expected a multiple up to %d", s.Least, s.Tile, MaxSplits)
 	}
-	if s.PerCore < 0 || s.PerCore > maxSplits {
-		return fmt.Errorf("%d splits for each core; expected up to %d", s.PerCore, maxSplits)
+	if s.PerCore < 0 || s.PerCore > MaxSplits {
+		return fmt.Errorf("%d splits for each core; expected up to %d", s.PerCore, MaxSplits)
 	}
-	if max(s.Count, s.Tile, heads) > maxSplits {
-		return fmt.Errorf("%d splits in tiles of %d rows for %d heads; expected at most %d", s.Count, s.Tile, heads, maxSplits)
+	if max(s.Count, s.Tile, heads) > MaxSplits {
+		return fmt.Errorf("%d splits in tiles of %d rows for %d heads; expected at most %d", s.Count, s.Tile, heads, MaxSplits)
 	}
 	return nil
 }
