@@ -9,13 +9,15 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
 # Packages that use goroutines; they are tested under the race detector too (TestRace in gen
 # looks whether any is missing). Of RACE_CALLED, which starts none itself but is called by several,
-# the tests are whose names end in AtOnce; of mlarun those that are about several at a time.
+# the tests are whose names end in AtOnce. Of RACE_SOME those are that have several goroutines at
+# work in Go: most others wait for a simulator in C++.
 RACE = ./runtime/system/atomicfile ./runtime/serve/batch ./runtime/load/bind ./runtime/system/child ./runtime/serve/completion/... \
-	./runtime/device/blas ./runtime/device/cpu ./runtime/device/cuda/... ./runtime/device/metal/... ./runtime/engine \
+	./runtime/device/blas ./runtime/device/cpu ./runtime/device/cuda/... ./runtime/device/metal/mtl ./runtime/device/metal/trust ./runtime/engine \
 	./runtime/serve/fleet ./runtime/gguf ./runtime/text/guided ./runtime/engine/nextn ./runtime/doctor/quality \
 	./runtime/system/recordfile ./runtime/serve/scheduler ./runtime/serve/server/... ./cmd/mlarun/input
 RACE_CALLED = ./runtime/device/linalg ./runtime/text/chat/jinja ./runtime/text/grammar
-RACE_MLARUN = 'Batch|Interrupt|Lost|Parallel|Rate|ServeModels|Terminal'
+RACE_SOME = ./runtime/device/metal ./cmd/mlarun
+RACE_TESTS = 'Archive|Batch|Compilation|Heartbeat|Idle|Interrupt|Lost|PacedFaults|Parallel|Rate|ServeModels|Simulator|Spared|Terminal'
 
 # Which mutations `make mutate` draws.
 SEED ?= 1
@@ -90,7 +92,7 @@ deep: sim ## every test without the race detector: the fast tier, then what the 
 race: sim ## the fast tier under the race detector, for packages that use goroutines
 	CGO_ENABLED=1 $(GO) run ./tools/tests -race $(RACE)
 	CGO_ENABLED=1 $(GO) run ./tools/tests -race -run 'AtOnce$$' $(RACE_CALLED)
-	CGO_ENABLED=1 $(GO) run ./tools/tests -race -run $(RACE_MLARUN) ./cmd/mlarun
+	CGO_ENABLED=1 $(GO) run ./tools/tests -race -run $(RACE_TESTS) $(RACE_SOME)
 
 msl: tools ## parse and run the Metal source of every bundle
 	$(GO) test -tags deep ./gen/msl/...
