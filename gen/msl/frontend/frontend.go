@@ -51,8 +51,8 @@ func Check(source string, threadgroupBytes int) error {
 	return check(source, threadgroupBytes, versions(source))
 }
 
-// CheckOldest is Check for the oldest version alone that the source allows: for what is cut
-// out of a source that passes Check.
+// CheckOldest is Check for the oldest version alone that the source allows: for a source whose
+// helpers and parts pass Check in others.
 func CheckOldest(source string, threadgroupBytes int) error {
 	return check(source, threadgroupBytes, versions(source)[:1])
 }
