@@ -159,8 +159,8 @@ func TestSimulator(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1")
-			if race.On { // which watches the Go code around kernels, and not these
-				cmd.Env = append(cmd.Env, fast...)
+			if delayed := slices.Contains(tt.env, "METALSIM_STORE_DELAY=1"); race.On && !delayed {
+				cmd.Env = append(cmd.Env, fast...) // what is watched is the Go code around kernels
 			}
 			cmd.Env = append(cmd.Env, tt.env...)
 			out, err := cmd.CombinedOutput()
