@@ -170,14 +170,22 @@ func TestDependencies(t *testing.T) {
 // goroutines matches code that starts a goroutine, or a type that synchronises goroutines.
 var goroutines = regexp.MustCompile(`\bgo func\b|\bgo [a-z]\w*(\.\w+)*\(|\.Go\(|\bsync\.(Mutex|RWMutex|Map|Cond|WaitGroup)\b|\batomic\.\w`)
 
-// TestRace checks that packages with goroutines are tested under the race detector.
-func TestRace(t *testing.T) {
-	_, list, _ := strings.Cut(string(read(t, "Makefile")), "\nRACE = ")
-	list, _, _ = strings.Cut(list, "\nRACE_MLARUN")
-	var dirs []string
-	for _, dir := range strings.Fields(strings.ReplaceAll(list, "\\", " ")) {
+// raced lists the folders of a variable of the Makefile. end is the beginning of a later line.
+func raced(t *testing.T, list, end string) (dirs []string) {
+	t.Helper()
+	_, text, _ := strings.Cut(string(read(t, "Makefile")), "\n"+list+" = ")
+	text, _, _ = strings.Cut(text, "\n"+end)
+	for _, dir := range strings.Fields(strings.ReplaceAll(text, "\\", " ")) {
 		dirs = append(dirs, strings.TrimPrefix(dir, "./"))
 	}
+	return dirs
+}
+
+// TestRace: what uses goroutines at run time is tested under the race detector. Of packages of
+// which only some tests are, those are that start goroutines.
+func TestRace(t *testing.T) {
+	called := raced(t, "RACE_CALLED", "RACE_SOME")
+	dirs := slices.Concat(raced(t, "RACE", "RACE_CALLED"), called, raced(t, "RACE_SOME", "RACE_TESTS"))
 	covered := func(dir string) bool {
 		return slices.ContainsFunc(dirs, func(d string) bool {
 			below, all := strings.CutSuffix(d, "/...")
@@ -188,5 +196,40 @@ func TestRace(t *testing.T) {
 		if dir := filepath.Dir(file); !strings.HasSuffix(file, "_test.go") && goroutines.Match(read(t, file)) && !covered(dir) {
 			t.Errorf("%s uses goroutines, and is not in the Makefile's RACE", file)
 		}
+	}
+	for _, dir := range called {
+		watched := 0
+		for _, file := range tracked(t, dir+"/*_test.go") {
+			for _, m := range testFunctions.FindAllSubmatch(read(t, file), -1) {
+				if atOnce := bytes.HasSuffix(m[1], []byte("AtOnce")); atOnce != goroutines.Match(m[0]) {
+					t.Errorf("%s: %s: tests that start goroutines have names that end in AtOnce, and no others do", file, m[1])
+				} else if atOnce {
+					watched++
+				}
+			}
+		}
+		if watched == 0 {
+			t.Errorf("%s is in the Makefile's RACE_CALLED, and no test of it starts goroutines", dir)
+		}
+	}
+}
+
+// testFunctions is a test, whole.
+var testFunctions = regexp.MustCompile(`(?sm)^func (Test\w+)\(.*?^}`)
+
+// TestDeepInTests: what asks for the deep tier is a test, as tools/tests looks at nothing else
+// when it lists the tests that the tag changes.
+func TestDeepInTests(t *testing.T) {
+	tests := 0
+	for _, file := range tracked(t, "*.go") {
+		if !bytes.Contains(read(t, file), []byte("\"mla/tools/tests/deep\"\n")) {
+			continue
+		}
+		if tests++; !strings.HasSuffix(file, "_test.go") {
+			t.Errorf("%s asks for the deep tier, and is no test", file)
+		}
+	}
+	if tests < 20 {
+		t.Errorf("only %d tests ask for the deep tier", tests)
 	}
 }

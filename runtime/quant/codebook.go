@@ -1,8 +1,10 @@
 package quant
 
 import (
+	"math"
 	"math/bits"
 	"slices"
+	"sync"
 )
 
 // CodeBook is a list of groups of four or eight values. A block stores the index of a group instead of the
@@ -14,7 +16,24 @@ type CodeBook struct {
 	codes  []uint16
 	// values is the entries: value i is byte i, signed, from the lowest on.
 	values []uint64
+	// starts are the beginnings of entries, for a search.
+	starts func() []start
 }
+
+// start is the first half of one or more entries, as codes of their values.
+type start struct {
+	codes   [4]uint8
+	entries []end
+}
+
+// end is the second half of an entry.
+type end struct {
+	index int
+	codes [4]uint8
+}
+
+// maxStarts is the largest number of first halves: two values of eight levels, or four values of three levels.
+const maxStarts = 81
 
 // newCodeBook unpacks entries of group values, whose codes share the 16 bits of an entry evenly.
 func newCodeBook(name string, group int, levels []int8, codes []uint16) *CodeBook {
@@ -24,7 +43,24 @@ func newCodeBook(name string, group int, levels []int8, codes []uint16) *CodeBoo
 			b.values[i] |= uint64(uint8(levels[b.code(i, j)])) << (8 * j)
 		}
 	}
+	b.starts = sync.OnceValue(b.byStart)
 	return b
+}
+
+// byStart groups the entries by their first halves.
+func (b *CodeBook) byStart() (list []start) {
+	for i := range b.codes {
+		var first, last [4]uint8
+		for j := range b.Group / 2 {
+			first[j], last[j] = uint8(b.code(i, j)), uint8(b.code(i, j+b.Group/2))
+		}
+		at := slices.IndexFunc(list, func(s start) bool { return s.codes == first })
+		if at < 0 {
+			at, list = len(list), append(list, start{codes: first})
+		}
+		list[at].entries = append(list[at].entries, end{i, last})
+	}
+	return list
 }
 
 // code is the code of value j of entry i, an index of levels.
@@ -53,18 +89,53 @@ func (b *CodeBook) Words() []uint32 {
 	return words
 }
 
-// nearest returns the entry with the least sum of squared distances from x - shift.
+// nearest returns the entry with the least sum of squared distances from x - shift; of several the first.
+// A first half is skipped if its own distance, with the nearest levels after it, already exceeds the best sum.
+// Rounding cannot change this: rounded sums of larger squares are not smaller.
 func (b *CodeBook) nearest(x []float32, shift float32) (entry int, distance float32) {
-	distance = float32(len(x)) * 1e30
-	for i, v := range b.values {
-		var sum float32
-		for _, f := range x {
-			e := f - shift - float32(int8(v))
-			sum += e * e
-			v >>= 8
+	var squares [8][8]float32 // by value and code
+	var least [8]float32      // by value
+	for j, f := range x {
+		least[j] = float32(math.Inf(1))
+		for code, level := range b.levels {
+			e := f - shift - float32(level)
+			squares[j][code] = e * e
+			least[j] = min(least[j], squares[j][code])
 		}
-		if sum < distance {
-			entry, distance = i, sum
+	}
+	starts, half := b.starts(), b.Group/2
+	var sums, bounds [maxStarts]float32
+	first := 0
+	for i := range starts {
+		var sum float32
+		for j, code := range starts[i].codes[:half] {
+			sum += squares[j][code&7]
+		}
+		sums[i] = sum
+		for _, d := range least[half:b.Group] {
+			sum += d
+		}
+		if bounds[i] = sum; sum < bounds[first] {
+			first = i
+		}
+	}
+	distance = float32(len(x)) * 1e30
+	rest := squares[half:b.Group]
+	look := func(start int) {
+		for _, e := range starts[start].entries {
+			sum := sums[start]
+			for j := range rest {
+				sum += rest[j][e.codes[j&3]&7]
+			}
+			if sum < distance || sum == distance && e.index < entry {
+				entry, distance = e.index, sum
+			}
+		}
+	}
+	look(first)
+	for i := range starts {
+		if bounds[i] <= distance && i != first {
+			look(i)
 		}
 	}
 	return entry, distance

@@ -5,15 +5,21 @@
 //	go run ./tools/tests -deep      all tests: make prove
 //	go run ./tools/tests -list-deep what the deep tier has besides
 //
+// All tests are the fast tier, which Go's cache answers where it has passed before, and then
+// those that the tag deep changes.
+//
 // Arguments name packages; without any, all packages of the module are tested.
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -45,13 +51,32 @@ func main() {
 }
 
 func run(o options) error {
-	if o.list {
-		return printDeep(os.Stdout, ".")
+	if !o.deep && !o.list {
+		dirs, err := testPackages(o)
+		if err != nil {
+			return err
+		}
+		return runTier(o, slices.Collect(maps.Keys(dirs)))
 	}
-	packages, err := testPackages(o)
+	deep := o
+	deep.deep = true
+	dirs, err := testPackages(deep)
+	if err != nil || o.list {
+		return errors.Join(err, printDeep(os.Stdout, dirs))
+	}
+	packages, pattern, err := deeper(dirs)
 	if err != nil {
 		return err
 	}
+	if o.pattern == "" {
+		deep.pattern = pattern
+	}
+	o.deep = false
+	return errors.Join(run(o), runTier(deep, packages))
+}
+
+// runTier runs the tests of packages in one tier.
+func runTier(o options, packages []string) error {
 	packages, elsewhere := runnable(packages, runtime.GOOS)
 	for _, p := range elsewhere {
 		fmt.Printf("not on %s: %s\n", runtime.GOOS, p)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,24 +104,43 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestPrintDeep: the deep tier's tests are listed by file.
-func TestPrintDeep(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{
-		"a_test.go":      "package a\n\nfunc TestFast(t *testing.T) {\n\tfor deep.On {\n\t}\n}\n",
-		"a_deep_test.go": "//go:build linux && deep\n\npackage a\n\nfunc TestSlow(t *testing.T) {}\n\nfunc FuzzSlow(f *testing.F) {}\n",
+// TestDeepTests: what the tag deep changes is found by any way from a test to it, and nothing
+// else is.
+func TestDeepTests(t *testing.T) {
+	const asks = "func examples() int {\n\tif deep.On {\n\t\treturn 9\n\t}\n\treturn 1\n}\n"
+	for _, tt := range []struct {
+		name, plain, tagged, want string
+	}{
+		{"a file with the tag", "func TestFast(t *testing.T) {}", "func TestSlow(t *testing.T) {}\nfunc FuzzSlow(f *testing.F) {}", "TestSlow FuzzSlow"},
+		{"asks itself", "func TestMore(t *testing.T) {\n\tfor deep.On {\n\t}\n}\nfunc TestFast(t *testing.T) {}", "", "TestMore"},
+		{"calls what asks", asks + "func run() { examples() }\nfunc TestMore(t *testing.T) { run() }\nfunc TestFast(t *testing.T) {}", "", "TestMore"},
+		{"a method that asks", "type rig struct{}\nfunc (rig) run() { _ = deep.On }\nfunc TestMore(t *testing.T) { rig{}.run() }\nfunc TestFast(t *testing.T) {}", "", "TestMore"},
+		{"a value", "var count = map[bool]int{true: 9}[deep.On]\nfunc TestMore(t *testing.T) { _ = count }\nfunc TestFast(t *testing.T) {}", "", "TestMore"},
+		{"a list that is longer", "var list, other []int\nfunc TestMore(t *testing.T) { _ = list }\nfunc TestFast(t *testing.T) { _ = other }", "func init() { list = append(list, 9) }", "TestMore"},
+		{"a case", "var cases map[string]int\nfunc TestMain(m *testing.M) { _ = cases }\nfunc TestFast(t *testing.T) {}", "func init() { cases[\"x\"] = 9 }", ""},
+		{"the main function", "func TestMore(t *testing.T) {}", "func TestMain(m *testing.M) {}", "TestMore"},
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
+		dir := t.TempDir()
+		for name, text := range map[string]string{
+			"a_test.go":      "package a\n\n" + tt.plain + "\n",
+			"a_deep_test.go": "// Words.\n\n//go:build linux && deep\n\npackage a\n\n" + tt.tagged + "\n",
+			"b_test.go":      "//go:build linux\n\npackage a\n\nfunc TestOther(t *testing.T) {}\n",
+		} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	var out bytes.Buffer
-	if err := printDeep(&out, dir); err != nil {
-		t.Fatal(err)
-	}
-	for _, want := range []string{"a_deep_test.go: TestSlow FuzzSlow\n", "a_test.go:4: more examples\n", "\n2 tests, and more examples at 1 places; make prove runs them\n"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in %q", want, out.String())
+		want := tt.want
+		if tt.name == "the main function" {
+			want += " TestOther"
+		}
+		got, err := deepTests(dir)
+		if err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(strings.Fields(want)))) {
+			t.Errorf("%s: %q, %v; want %s", tt.name, got, err, want)
+		}
+		packages, pattern, err := deeper(map[string]string{"mla/a": dir})
+		if err != nil || len(packages) != min(1, len(got)) || regexp.MustCompile(pattern).MatchString("TestFast") {
+			t.Errorf("%s: %q %s, %v", tt.name, packages, pattern, err)
 		}
 	}
 }

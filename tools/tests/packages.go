@@ -1,35 +1,35 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// testPackages lists the packages that have tests in the chosen tier.
-func testPackages(o options) ([]string, error) {
+// testPackages lists the packages that have tests in the chosen tier, with their folders.
+func testPackages(o options) (map[string]string, error) {
 	args := append([]string{"list"}, o.tags()...)
-	args = append(args, "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}")
+	args = append(args, "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}{{end}}")
 	cmd := exec.Command("go", append(args, o.packages...)...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		return nil, fmt.Errorf("go list: %w", err)
 	}
-	packages := strings.Fields(string(out))
-	if len(packages) == 0 {
+	dirs := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		if p, dir, ok := strings.Cut(strings.TrimSpace(line), "\t"); ok {
+			dirs[p] = dir
+		}
+	}
+	if len(dirs) == 0 {
 		return nil, errors.New("no package has a test")
 	}
-	return packages, nil
+	return dirs, nil
 }
 
 func (o options) tags() []string {
@@ -89,48 +89,4 @@ func expected(times map[string]float64, p string) float64 {
 		return s
 	}
 	return unknown
-}
-
-var testFunction = regexp.MustCompile(`(?m)^func ((?:Test|Fuzz)\w*)\(`)
-
-// deepTag matches the build constraint of a file that belongs to the deep tier only.
-var deepTag = regexp.MustCompile(`(?m)^//go:build .*\bdeep\b`)
-
-// moreExamples matches a line that runs more examples in the deep tier.
-var moreExamples = regexp.MustCompile(`\bdeep\.On\b`)
-
-// printDeep lists the files and tests that only the deep tier has, and the places where a test of both tiers
-// runs more examples in the deep one.
-func printDeep(w io.Writer, root string) error {
-	tests, places := 0, 0
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if head, _, _ := bytes.Cut(text, []byte("\npackage ")); deepTag.Match(head) {
-			var names []string
-			for _, m := range testFunction.FindAllSubmatch(text, -1) {
-				names = append(names, string(m[1]))
-			}
-			if tests += len(names); len(names) > 0 {
-				_, err = fmt.Fprintf(w, "%s: %s\n", filepath.ToSlash(path), strings.Join(names, " "))
-			}
-			return err
-		}
-		for i, line := range bytes.Split(text, []byte("\n")) {
-			if err == nil && moreExamples.Match(line) {
-				places++
-				_, err = fmt.Fprintf(w, "%s:%d: more examples\n", filepath.ToSlash(path), i+1)
-			}
-		}
-		return err
-	})
-	if err == nil {
-		_, err = fmt.Fprintf(w, "%d tests, and more examples at %d places; make prove runs them\n", tests, places)
-	}
-	return err
 }

@@ -26,6 +26,9 @@ func goTest(o options, packages []string, p *progress, interrupted <-chan os.Sig
 	if o.race {
 		args = append(args, "-race")
 	}
+	if o.race || o.deep { // make vet has looked at the tests of both tiers, with more checks
+		args = append(args, "-vet=off")
+	}
 	if o.pattern != "" {
 		args = append(args, "-run", o.pattern)
 	}

@@ -50,8 +50,8 @@ func Check(source string, threadgroupBytes int) error {
 	return check(source, threadgroupBytes, versions(source))
 }
 
-// CheckOldest is Check for only the oldest version that the source allows. It suffices for parts of a source
-// that passes Check.
+// CheckOldest is Check for only the oldest version that the source allows. It suffices for a source whose
+// helpers and parts pass Check in other sources.
 func CheckOldest(source string, threadgroupBytes int) error {
 	return check(source, threadgroupBytes, versions(source)[:1])
 }

@@ -19,6 +19,7 @@ import (
 	"mla/runtime/plan/planfuzz"
 	"mla/runtime/plan/verify"
 	"mla/runtime/quant"
+	"mla/tools/tests/race"
 )
 
 var (
@@ -30,6 +31,7 @@ var (
 // device between guard pages: its loops are made of the plan's numbers. They may fail; they may touch nothing that is
 // not theirs, and no part of the program may panic.
 func TestHostilePlans(t *testing.T) {
+	plans := race.Rounds(*plans)
 	for _, b := range generated.Bundles() {
 		path, ok := planfuzz.Files[b.Name]
 		if !ok {
@@ -38,12 +40,12 @@ func TestHostilePlans(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			file := open(t, path)
 			count := map[string]int{}
-			for done, s := 0, *seed; done < *plans && !t.Failed(); s++ {
-				done += mutants(t, file, b, rand.New(rand.NewPCG(s, 1)), *plans-done, count)
+			for done, s := 0, *seed; done < plans && !t.Failed(); s++ {
+				done += mutants(t, file, b, rand.New(rand.NewPCG(s, 1)), plans-done, count)
 			}
 			t.Log(count)
-			if count["ran"] == 0 || count["refused"] == 0 || count["ran"] > *plans*9/10 {
-				t.Errorf("of %d plans: %v", *plans, count)
+			if count["ran"] == 0 || count["refused"] == 0 || count["ran"] > plans*9/10 {
+				t.Errorf("of %d plans: %v", plans, count)
 			}
 		})
 	}
@@ -199,7 +201,7 @@ func TestLiars(t *testing.T) {
 			if verify.Bundle(liar) == nil {
 				t.Errorf("%s, bundle %s: accepted", l.Name, b.Name)
 			}
-			for s := range uint64(3) {
+			for s := range uint64(max(1, race.Rounds(3))) {
 				if _, err := run(t, l.Name, rand.New(rand.NewPCG(s, uint64(i))), file, liar); unsafeFailure(err) {
 					t.Errorf("%s, bundle %s: %v", l.Name, b.Name, err)
 				}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
 	"mla/runtime/quant"
@@ -121,6 +122,36 @@ func TestProduct(t *testing.T) {
 				for j, x := range xs {
 					if Rows(f, w[part[0]*stride:], stride, x, want); !slices.Equal(ys[j], want) {
 						t.Errorf("%s %s: rows %d of input %d: %v; alone %v", name, f.Name, part, j, ys[j], want)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestRowsAtOnce: workers that multiply shares of the rows, with the memory for inputs that all
+// calls share, have the bits that one alone has. It is what the race detector watches here.
+func TestRowsAtOnce(t *testing.T) {
+	const workers, share, n = 4, 9, 512
+	for _, name := range backendNames() {
+		useBackend(t, name)
+		for _, f := range quant.Formats() {
+			r := rand.New(rand.NewPCG(25, uint64(f.Type)))
+			w := randomBlocks(r, f, workers*share*n/f.BlockElems)
+			stride := len(w) / (workers * share)
+			xs := vectors(r, 11, n)
+			var ys [workers][][]float32
+			var all sync.WaitGroup
+			for i := range workers {
+				ys[i] = vectors(r, len(xs), share)
+				all.Go(func() { RowsMany(f, w[i*share*stride:], stride, xs, ys[i]) })
+			}
+			all.Wait()
+			want := make([]float32, share)
+			for i := range workers {
+				for k, x := range xs {
+					if Rows(f, w[i*share*stride:], stride, x, want); !slices.Equal(ys[i][k], want) {
+						t.Errorf("%s %s: worker %d, input %d: %v; alone %v", name, f.Name, i, k, ys[i][k], want)
 					}
 				}
 			}

@@ -18,6 +18,7 @@ import (
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 	"mla/tools/tests/deep"
+	"mla/tools/tests/race"
 )
 
 // The simulator reads its configuration once, and a broken rule ends the
@@ -158,6 +159,9 @@ func TestSimulator(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1")
+			if delayed := slices.Contains(tt.env, "METALSIM_STORE_DELAY=1"); race.On && !delayed {
+				cmd.Env = append(cmd.Env, fast...) // what is watched is the Go code around kernels
+			}
 			cmd.Env = append(cmd.Env, tt.env...)
 			out, err := cmd.CombinedOutput()
 			if tt.want == "" && err != nil {

@@ -112,7 +112,7 @@ func start(t *testing.T, cfg server.Config, runs completion.Config) *served {
 // wait waits until something is so.
 func (s *served) wait(what string, so func() bool) {
 	s.Helper()
-	for end := time.Now().Add(20 * time.Second); !so(); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			s.Fatalf("waited in vain for %s; %+v", what, s.service.Stats())
 		}

@@ -15,6 +15,7 @@ import (
 
 	"mla/runtime/serve/completion"
 	"mla/runtime/serve/server"
+	"mla/tools/tests/processor"
 )
 
 // attacks are bodies that ask for more work or memory than an answer is worth: grammars and
@@ -91,8 +92,8 @@ func (s *served) latency(requests int) time.Duration {
 }
 
 // TestSoakHostile: a third of what is asked for is an attack; afterwards there are as many
-// pages, goroutines and bytes in use as after a tenth of the requests, and a small request
-// waits no longer than before. While the attacks last, others share the cores with them.
+// pages, goroutines and bytes in use as after a tenth of the requests, and nothing
+// is being computed. While the attacks last, others share the cores with them.
 func TestSoakHostile(t *testing.T) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) {
 		c.Limits.Connections, c.Limits.Read = 64, dawdle
@@ -121,15 +122,17 @@ func TestSoakHostile(t *testing.T) {
 	}, nil, 8})
 	close(done)
 	watcher.Wait()
-	after := s.latency(50)
 	slices.Sort(during)
 	worst := during[len(during)-1]
-	t.Logf("a short answer took %v before, %v in the mean and at most %v during, %v after", before, during[len(during)/2], worst, after)
-	// Machines are noisy; what is left of an attack would hold a core for ever.
-	if after > 5*before+50*time.Millisecond {
-		t.Errorf("a short answer took %v before and %v after", before, after)
-	}
-	if worst > 30*time.Second {
+	t.Logf("a short answer took %v before, %v in the mean and at most %v during, %v after", before, during[len(during)/2], worst, s.latency(50))
+	// What is left of an attack would hold a core for ever, and the processor's time shows it,
+	// whatever else the machine does.
+	s.wait("the program to rest", func() bool {
+		used := processor.Time(t)
+		time.Sleep(100 * time.Millisecond)
+		return processor.Time(t)-used < 10*time.Millisecond
+	})
+	if worst > 2*time.Minute { // a busy machine lengthens a tenth of a second, but not as much
 		t.Errorf("one waited %v", worst)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"mla/runtime/serve/completion"
 	"mla/runtime/serve/server"
 	"mla/tools/tests/deep"
+	"mla/tools/tests/race"
 )
 
 // soakRequests is how many requests each soak makes; `make soak` makes 20,000.
@@ -117,7 +118,7 @@ func (s *served) soak(requests int, l load) {
 						break
 					}
 				}
-				if l.rarely != nil && rng.IntN(500) == 0 {
+				if l.rarely != nil && rng.IntN(race.Rounds(500)) == 0 {
 					l.rarely()
 				}
 			}
@@ -163,7 +164,7 @@ func TestSoak(t *testing.T) {
 // hold makes a tenth of a soak's requests, and then all of them, which must leave nothing.
 func (s *served) hold(l load) {
 	s.Helper()
-	requests := *soakRequests
+	requests := race.Rounds(*soakRequests)
 	if !deep.On {
 		requests /= 5
 	}

@@ -2,8 +2,10 @@ package grammar
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -65,5 +67,43 @@ func TestSharedWalks(t *testing.T) {
 	}
 	if n := count(64, 64); n != 1+shortBytes {
 		t.Errorf("%d walks; expected %d, as the last states differ", n, 1+shortBytes)
+	}
+}
+
+// TestClientsAtOnce: texts of several clients, by two grammars with one vocabulary, have the
+// masks that one text alone has. The race detector watches it: no other test here has two
+// goroutines.
+func TestClientsAtOnce(t *testing.T) {
+	grammars := func() (list []*Compiled) {
+		v := runs()
+		for _, limit := range []int{33, 40} {
+			list = append(list, compile(t, fmt.Sprintf("root ::= \"\\\"\" [a-z-]{0,%d} \"\\\",\"", limit), v))
+		}
+		return list
+	}
+	masks := func(c *Compiled) (list [][]uint32) {
+		m := c.NewMatcher()
+		for _, text := range []string{`"`, "b", "-", "b"} {
+			mask, err := m.Mask()
+			if err == nil {
+				err = m.AcceptText([]byte(text))
+			}
+			if err != nil {
+				t.Error(err)
+			}
+			list = append(list, mask)
+		}
+		return list
+	}
+	shared, alone, of := grammars(), grammars(), make([][][]uint32, 4)
+	var all sync.WaitGroup
+	for i := range of {
+		all.Go(func() { of[i] = masks(shared[i%2]) })
+	}
+	all.Wait()
+	for i := range of {
+		if !reflect.DeepEqual(of[i], masks(alone[i%2])) {
+			t.Errorf("client %d has other masks than one alone", i)
+		}
 	}
 }

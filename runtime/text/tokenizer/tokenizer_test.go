@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"mla/tools/tests/deep"
+	"mla/tools/tests/processor"
 	"slices"
 	"strings"
 	"testing"
@@ -263,9 +264,8 @@ func TestNewRejects(t *testing.T) {
 }
 
 // TestLongPiecesAreNotQuadratic encodes lines that are one or a few pieces, or
-// many failed attempts. A line takes a few hundredths of a second, a few tenths under
-// the race detector; quadratic time would be minutes. So what shares the machine
-// decides nothing.
+// many failed attempts. A line takes a few hundredths of a second of the processor, a few
+// tenths under the race detector; quadratic time would be minutes.
 func TestLongPiecesAreNotQuadratic(t *testing.T) {
 	const size, limit = 1 << 18, time.Minute
 	list := []string{"glm4", "spm", "deepseek-llm", "deepseek-v3", "gigachat", "kimi-k2", "tekken", "youtu"}
@@ -284,9 +284,9 @@ func TestLongPiecesAreNotQuadratic(t *testing.T) {
 		} {
 			line := strings.Repeat(unit, size/len(unit))
 			for _, s := range []string{line, " ʰ" + line + "x "} {
-				start := time.Now()
+				start := processor.Time(t)
 				ids := tok.Encode(s, EncodeOptions{ParseSpecial: true})
-				if spent := time.Since(start); spent > limit {
+				if spent := processor.Time(t) - start; spent > limit {
 					t.Errorf("%s: %d bytes of %q took %v", pre, len(s), unit, spent)
 				}
 				if tok.Decode(ids) != s {
