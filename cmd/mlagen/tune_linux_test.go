@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The stand-ins for the drivers read their configuration once per process. So the
-// test binary is mlagen where argsVariable has its arguments, separated by tabs.
+// argsVariable holds arguments of mlagen, separated by tabs, with which the test binary runs mlagen. The drivers
+// of the simulators read their configuration once per process, so tests need a process per configuration.
 const argsVariable = "MLAGEN_TEST_ARGS"
 
 func TestMain(m *testing.M) {
