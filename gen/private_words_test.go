@@ -33,6 +33,10 @@ var privateWords = []struct {
 	{word: `of which those`, instead: "two sentences"},
 	{word: `who comes`, instead: "a new request"},
 	{word: `who goes`, instead: "a client that leaves, or a session that continues"},
+	{word: `(go(es)?|going|went|gone) on by (itself|themselves)`, instead: "continues by itself"},
+	{word: `together_?block`, instead: "rowBlockMany"},
+	{word: `near_?panel`, instead: "panelBlockRows"},
+	{word: `pages_?together`, instead: "pagesPerGroup"},
 }
 
 // privateExempt are files that do not speak for the project: diaries, data, and this table.

@@ -68,48 +68,12 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 func (m *Model) Measure(cfg Config) (*Layout, error) {
 	b := m.Bundle
 	model := &b.Model
-	switch {
-	case cfg.Tables < 0 || cfg.Tables > MaxTables:
-		return nil, fmt.Errorf("%d block tables; expected 1 to %d", cfg.Tables, MaxTables)
-	case cfg.Pages < 0 || cfg.Pages > MaxPages:
-		return nil, fmt.Errorf("%d pages of the KV cache; expected 1 to %d", cfg.Pages, MaxPages)
-	case cfg.Context < 1 || cfg.Context > maxContext:
-		return nil, fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
-	case cfg.Width < 0 || cfg.Width > plan.MaxWidth:
-		return nil, fmt.Errorf("%d rows at a time; expected 1 to %d", cfg.Width, plan.MaxWidth)
-	case b.PickBytes < 0 || b.PickBytes > maxArena || len(b.Pick) > 0 && b.PickBytes < plan.PickLayoutOf(max(model.VocabSize, 0), 1).Values:
-		return nil, fmt.Errorf("a memory of %d bytes to pick tokens; expected 0 to %d, and room for picks", b.PickBytes, int64(maxArena))
-	case b.Counters < 0 || b.Counters > maxArena:
-		return nil, fmt.Errorf("counters of %d bytes; expected 0 to %d", b.Counters, int64(maxArena))
-	case m.RopeFactors.wrong(len(b.RopeFreqs)):
-		return nil, fmt.Errorf("%d and %d factors for %d rotary frequencies", len(m.RopeFactors.Short), len(m.RopeFactors.Long), len(b.RopeFreqs))
-	case 2*len(b.RopeFreqs) != model.QKRopeHeadDim:
-		return nil, fmt.Errorf("%d rotary frequencies for %d dimensions", len(b.RopeFreqs), model.QKRopeHeadDim)
+	if err := m.checkConfig(cfg); err != nil {
+		return nil, err
 	}
-	for _, n := range []int{model.NumAttentionHeads, model.QKNopeHeadDim, model.VHeadDim} {
-		if n < 0 || n > maxDimension {
-			return nil, fmt.Errorf("dimension %d in the model", n)
-		}
-	}
-	if len(b.Sequences) == 0 {
-		return nil, errors.New("no sequence of dispatches")
-	}
-	width, arena, heads := 0, int64(0), int64(0)
-	for _, q := range m.Sequences(cfg) {
-		switch {
-		case q.Width <= width || q.Width > plan.MaxWidth:
-			return nil, fmt.Errorf("a sequence of %d rows after one of %d; expected more, up to %d", q.Width, width, plan.MaxWidth)
-		case q.ArenaBytes < 1 || q.ArenaBytes > maxArena:
-			return nil, fmt.Errorf("an arena of %d bytes for %d rows; expected 1 to %d", q.ArenaBytes, q.Width, int64(maxArena))
-		case q.Head < 0 || q.Head > len(q.Dispatches):
-			return nil, fmt.Errorf("the head begins at dispatch %d of %d", q.Head, len(q.Dispatches))
-		}
-		for _, v := range []*plan.Vectors{q.Input, q.Hidden} {
-			if v != nil && (v.Offset < 0 || v.Len < 1 || v.Stride < 0 || v.Offset > q.ArenaBytes || v.Bytes(q.Width, b.Activations) > q.ArenaBytes-v.Offset) {
-				return nil, fmt.Errorf("%d vectors of %d elements at %d do not fit an arena of %d bytes", q.Width, v.Len, v.Offset, q.ArenaBytes)
-			}
-		}
-		width, arena, heads = q.Width, max(arena, q.ArenaBytes), max(heads, b.HeadsBytes(q.Dispatches))
+	width, arena, heads, err := m.measureSequences(cfg)
+	if err != nil {
+		return nil, err
 	}
 	if heads < 0 || heads > maxHeadsPage {
 		return nil, fmt.Errorf("heads of %d bytes a page; expected up to %d", heads, maxHeadsPage)
@@ -148,6 +112,63 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 		MaxPages: model.MaxPages(),
 		Freqs:    m.ropeFreqs(cfg.Context),
 	}, nil
+}
+
+// checkConfig checks the configuration, and the sizes of the bundle that do not depend on a sequence.
+func (m *Model) checkConfig(cfg Config) error {
+	b := m.Bundle
+	model := &b.Model
+	switch {
+	case cfg.Tables < 0 || cfg.Tables > MaxTables:
+		return fmt.Errorf("%d block tables; expected 1 to %d", cfg.Tables, MaxTables)
+	case cfg.Pages < 0 || cfg.Pages > MaxPages:
+		return fmt.Errorf("%d pages of the KV cache; expected 1 to %d", cfg.Pages, MaxPages)
+	case cfg.Context < 1 || cfg.Context > maxContext:
+		return fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
+	case cfg.Width < 0 || cfg.Width > plan.MaxWidth:
+		return fmt.Errorf("%d rows at a time; expected 1 to %d", cfg.Width, plan.MaxWidth)
+	case b.PickBytes < 0 || b.PickBytes > maxArena || len(b.Pick) > 0 && b.PickBytes < plan.PickLayoutOf(max(model.VocabSize, 0), 1).Values:
+		return fmt.Errorf("a memory of %d bytes to pick tokens; expected 0 to %d, and room for picks", b.PickBytes, int64(maxArena))
+	case b.Counters < 0 || b.Counters > maxArena:
+		return fmt.Errorf("counters of %d bytes; expected 0 to %d", b.Counters, int64(maxArena))
+	case m.RopeFactors.wrong(len(b.RopeFreqs)):
+		return fmt.Errorf("%d and %d factors for %d rotary frequencies", len(m.RopeFactors.Short), len(m.RopeFactors.Long), len(b.RopeFreqs))
+	case 2*len(b.RopeFreqs) != model.QKRopeHeadDim:
+		return fmt.Errorf("%d rotary frequencies for %d dimensions", len(b.RopeFreqs), model.QKRopeHeadDim)
+	}
+	for _, n := range []int{model.NumAttentionHeads, model.QKNopeHeadDim, model.VHeadDim} {
+		if n < 0 || n > maxDimension {
+			return fmt.Errorf("dimension %d in the model", n)
+		}
+	}
+	if len(b.Sequences) == 0 {
+		return errors.New("no sequence of dispatches")
+	}
+	return nil
+}
+
+// measureSequences checks the loaded sequences, which must be in the order of their widths. It returns the
+// width of the widest one, the size of the largest arena, and the greatest size of expanded heads per page,
+// in bytes.
+func (m *Model) measureSequences(cfg Config) (width int, arena, heads int64, err error) {
+	b := m.Bundle
+	for _, q := range m.Sequences(cfg) {
+		switch {
+		case q.Width <= width || q.Width > plan.MaxWidth:
+			return 0, 0, 0, fmt.Errorf("a sequence of %d rows after one of %d; expected more, up to %d", q.Width, width, plan.MaxWidth)
+		case q.ArenaBytes < 1 || q.ArenaBytes > maxArena:
+			return 0, 0, 0, fmt.Errorf("an arena of %d bytes for %d rows; expected 1 to %d", q.ArenaBytes, q.Width, int64(maxArena))
+		case q.Head < 0 || q.Head > len(q.Dispatches):
+			return 0, 0, 0, fmt.Errorf("the head begins at dispatch %d of %d", q.Head, len(q.Dispatches))
+		}
+		for _, v := range []*plan.Vectors{q.Input, q.Hidden} {
+			if v != nil && (v.Offset < 0 || v.Len < 1 || v.Stride < 0 || v.Offset > q.ArenaBytes || v.Bytes(q.Width, b.Activations) > q.ArenaBytes-v.Offset) {
+				return 0, 0, 0, fmt.Errorf("%d vectors of %d elements at %d do not fit an arena of %d bytes", q.Width, v.Len, v.Offset, q.ArenaBytes)
+			}
+		}
+		width, arena, heads = q.Width, max(arena, q.ArenaBytes), max(heads, b.HeadsBytes(q.Dispatches))
+	}
+	return width, arena, heads, nil
 }
 
 // NewTables returns the host's copy of the block tables, without pages.

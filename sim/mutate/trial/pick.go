@@ -124,7 +124,7 @@ func (p *picker) host(params sample.Params) (tokens []int32, err error) {
 	return tokens, err
 }
 
-// gpu lets the GPU go on by itself as long as it can: in four units, one more than can be in
+// gpu lets the GPU continue by itself as long as it can: in four units, one more than can be in
 // flight together, or else in one for each token.
 func (p *picker) gpu(params sample.Params) (tokens []int32, err error) {
 	s, row, err := p.begin(params)
