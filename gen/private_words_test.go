@@ -34,6 +34,10 @@ var privateWords = []struct {
 	{word: `ha(s|ve) alike`, instead: "share, or have in common"},
 	{word: `who comes`, instead: "a new request"},
 	{word: `who goes`, instead: "a client that leaves, or a session that continues"},
+	{word: `(go(es)?|going|went|gone) on by (itself|themselves)`, instead: "continues by itself"},
+	{word: `together_?block`, instead: "rowBlockMany"},
+	{word: `near_?panel`, instead: "panelBlockRows"},
+	{word: `pages_?together`, instead: "pagesPerGroup"},
 }
 
 // privateExempt are files that do not speak for the project: diaries, data, and this table.

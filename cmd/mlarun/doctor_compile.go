@@ -23,11 +23,7 @@ func (x *examination) ready() (l device.Launcher, done func(), b *plan.Bundle, u
 		return nil, nil, nil, nil, err
 	} else if len(list) > 0 {
 		b = list[0]
-		for i := range b.Kernels {
-			for _, v := range b.Kernels[i].Variants {
-				used = append(used, v.Func)
-			}
-		}
+		used = b.Functions()
 	}
 	if b == nil {
 		return nil, nil, nil, nil, nil

@@ -69,54 +69,15 @@ func (m *Model) Layout(cfg Config) (*Layout, error) {
 func (m *Model) Measure(cfg Config) (*Layout, error) {
 	b := m.Bundle
 	model := &b.Model
-	switch {
-	case cfg.Tables < 0 || cfg.Tables > MaxTables:
-		return nil, fmt.Errorf("%d block tables; expected 1 to %d", cfg.Tables, MaxTables)
-	case cfg.Pages < 0 || cfg.Pages > MaxPages:
-		return nil, fmt.Errorf("%d pages of the KV cache; expected 1 to %d", cfg.Pages, MaxPages)
-	case cfg.Context < 1 || cfg.Context > maxContext:
-		return nil, fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
-	case cfg.Width < 0 || cfg.Width > plan.MaxWidth:
-		return nil, fmt.Errorf("%d rows at a time; expected 1 to %d", cfg.Width, plan.MaxWidth)
-	case b.MaxBatch != 0 && b.MaxBatch <= plan.DefaultBatch || b.MaxBatch > plan.LargestBatch:
-		return nil, fmt.Errorf("batches of %d rows; expected 0 or %d to %d", b.MaxBatch, plan.DefaultBatch+1, plan.LargestBatch)
-	case b.PickBytes < 0 || b.PickBytes > maxArena || len(b.Pick) > 0 && b.PickBytes < plan.PickLayoutOf(b.BatchRows(), max(model.VocabSize, 0), 1).Values:
-		return nil, fmt.Errorf("a memory of %d bytes to pick tokens; expected 0 to %d, and room for picks", b.PickBytes, int64(maxArena))
-	case b.Counters < 0 || b.Counters > maxArena:
-		return nil, fmt.Errorf("counters of %d bytes; expected 0 to %d", b.Counters, int64(maxArena))
-	case m.RopeFactors.wrong(len(b.RopeFreqs)):
-		return nil, fmt.Errorf("%d and %d factors for %d rotary frequencies", len(m.RopeFactors.Short), len(m.RopeFactors.Long), len(b.RopeFreqs))
-	case 2*len(b.RopeFreqs) != model.QKRopeHeadDim:
-		return nil, fmt.Errorf("%d rotary frequencies for %d dimensions", len(b.RopeFreqs), model.QKRopeHeadDim)
+	if err := m.checkConfig(cfg); err != nil {
+		return nil, err
 	}
-	for _, n := range []int{model.NumAttentionHeads, model.QKNopeHeadDim, model.VHeadDim} {
-		if n < 0 || n > maxDimension {
-			return nil, fmt.Errorf("dimension %d in the model", n)
-		}
+	most, err := m.measureSequences(cfg)
+	if err != nil {
+		return nil, err
 	}
-	if len(b.Sequences) == 0 {
-		return nil, errors.New("no sequence of dispatches")
-	}
-	width, wanted, arena, heads := 0, 0, int64(0), int64(0)
-	for _, q := range m.Sequences(cfg) {
-		switch {
-		case q.Width <= width || q.Width > plan.MaxWidth:
-			return nil, fmt.Errorf("a sequence of %d rows after one of %d; expected more, up to %d", q.Width, width, plan.MaxWidth)
-		case q.ArenaBytes < 1 || q.ArenaBytes > maxArena:
-			return nil, fmt.Errorf("an arena of %d bytes for %d rows; expected 1 to %d", q.ArenaBytes, q.Width, int64(maxArena))
-		case q.Head < 0 || q.Head > len(q.Dispatches):
-			return nil, fmt.Errorf("the head begins at dispatch %d of %d", q.Head, len(q.Dispatches))
-		}
-		for _, v := range []*plan.Vectors{q.Input, q.Hidden} {
-			if v != nil && (v.Offset < 0 || v.Len < 1 || v.Stride < 0 || v.Offset > q.ArenaBytes || v.Bytes(q.Width, b.Activations) > q.ArenaBytes-v.Offset) {
-				return nil, fmt.Errorf("%d vectors of %d elements at %d do not fit an arena of %d bytes", q.Width, v.Len, v.Offset, q.ArenaBytes)
-			}
-		}
-		wanted = max(wanted, plan.WantedRows(q.Width, b.BatchRows()))
-		width, arena, heads = q.Width, max(arena, q.ArenaBytes), max(heads, b.HeadsBytes(q.Dispatches))
-	}
-	if heads < 0 || heads > maxHeadsPage {
-		return nil, fmt.Errorf("heads of %d bytes a page; expected up to %d", heads, maxHeadsPage)
+	if most.heads < 0 || most.heads > maxHeadsPage {
+		return nil, fmt.Errorf("heads of %d bytes a page; expected up to %d", most.heads, maxHeadsPage)
 	}
 	for _, n := range []int{model.VocabSize, model.NumHiddenLayers, model.KVLoraRank, model.QKRopeHeadDim} {
 		if n < 1 || n > maxDimension {
@@ -136,15 +97,15 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 	}
 	pages := cmp.Or(cfg.Pages, plan.Pages(cfg.Context))
 	return &Layout{
-		Width:    width,
+		Width:    most.width,
 		Batch:    b.BatchRows(),
-		Arena:    arena,
+		Arena:    most.arena,
 		Pick:     b.PickBytes,
 		Counters: b.Counters,
 		Rope:     int64(cfg.Context) * int64(model.QKRopeHeadDim) * 4,
-		Logits:   int64(wanted) * int64(model.VocabSize) * 4,
+		Logits:   int64(most.wanted) * int64(model.VocabSize) * 4,
 		Tables:   int64(max(cfg.Tables, 1)) * int64(model.MaxPages()) * 4,
-		Heads:    int64(pages) * heads,
+		Heads:    int64(pages) * most.heads,
 		States:   int64(max(cfg.Tables, 1)) * states.Bytes(),
 		Cache:    int64(pages) * plan.PageRows * int64(planes.RowBytes()),
 		Planes:   planes,
@@ -153,6 +114,74 @@ func (m *Model) Measure(cfg Config) (*Layout, error) {
 		MaxPages: model.MaxPages(),
 		Freqs:    m.ropeFreqs(cfg.Context),
 	}, nil
+}
+
+// checkConfig checks the configuration, and the sizes of the bundle that do not depend on a sequence.
+func (m *Model) checkConfig(cfg Config) error {
+	b := m.Bundle
+	model := &b.Model
+	switch {
+	case cfg.Tables < 0 || cfg.Tables > MaxTables:
+		return fmt.Errorf("%d block tables; expected 1 to %d", cfg.Tables, MaxTables)
+	case cfg.Pages < 0 || cfg.Pages > MaxPages:
+		return fmt.Errorf("%d pages of the KV cache; expected 1 to %d", cfg.Pages, MaxPages)
+	case cfg.Context < 1 || cfg.Context > maxContext:
+		return fmt.Errorf("a context of %d tokens; expected 1 to %d", cfg.Context, maxContext)
+	case cfg.Width < 0 || cfg.Width > plan.MaxWidth:
+		return fmt.Errorf("%d rows at a time; expected 1 to %d", cfg.Width, plan.MaxWidth)
+	case b.MaxBatch != 0 && b.MaxBatch <= plan.DefaultBatch || b.MaxBatch > plan.LargestBatch:
+		return fmt.Errorf("batches of %d rows; expected 0 or %d to %d", b.MaxBatch, plan.DefaultBatch+1, plan.LargestBatch)
+	case b.PickBytes < 0 || b.PickBytes > maxArena || len(b.Pick) > 0 && b.PickBytes < plan.PickLayoutOf(b.BatchRows(), max(model.VocabSize, 0), 1).Values:
+		return fmt.Errorf("a memory of %d bytes to pick tokens; expected 0 to %d, and room for picks", b.PickBytes, int64(maxArena))
+	case b.Counters < 0 || b.Counters > maxArena:
+		return fmt.Errorf("counters of %d bytes; expected 0 to %d", b.Counters, int64(maxArena))
+	case m.RopeFactors.wrong(len(b.RopeFreqs)):
+		return fmt.Errorf("%d and %d factors for %d rotary frequencies", len(m.RopeFactors.Short), len(m.RopeFactors.Long), len(b.RopeFreqs))
+	case 2*len(b.RopeFreqs) != model.QKRopeHeadDim:
+		return fmt.Errorf("%d rotary frequencies for %d dimensions", len(b.RopeFreqs), model.QKRopeHeadDim)
+	}
+	for _, n := range []int{model.NumAttentionHeads, model.QKNopeHeadDim, model.VHeadDim} {
+		if n < 0 || n > maxDimension {
+			return fmt.Errorf("dimension %d in the model", n)
+		}
+	}
+	if len(b.Sequences) == 0 {
+		return errors.New("no sequence of dispatches")
+	}
+	return nil
+}
+
+// extent is the largest sizes that any of the loaded sequences has.
+type extent struct {
+	width, wanted int   // rows, and rows whose logits are computed
+	arena, heads  int64 // bytes of the arena, and of expanded heads per page
+}
+
+// measureSequences checks the loaded sequences, which must be in the order of their widths.
+func (m *Model) measureSequences(cfg Config) (most extent, err error) {
+	b := m.Bundle
+	for _, q := range m.Sequences(cfg) {
+		switch {
+		case q.Width <= most.width || q.Width > plan.MaxWidth:
+			return most, fmt.Errorf("a sequence of %d rows after one of %d; expected more, up to %d", q.Width, most.width, plan.MaxWidth)
+		case q.ArenaBytes < 1 || q.ArenaBytes > maxArena:
+			return most, fmt.Errorf("an arena of %d bytes for %d rows; expected 1 to %d", q.ArenaBytes, q.Width, int64(maxArena))
+		case q.Head < 0 || q.Head > len(q.Dispatches):
+			return most, fmt.Errorf("the head begins at dispatch %d of %d", q.Head, len(q.Dispatches))
+		}
+		for _, v := range []*plan.Vectors{q.Input, q.Hidden} {
+			if v != nil && (v.Offset < 0 || v.Len < 1 || v.Stride < 0 || v.Offset > q.ArenaBytes || v.Bytes(q.Width, b.Activations) > q.ArenaBytes-v.Offset) {
+				return most, fmt.Errorf("%d vectors of %d elements at %d do not fit an arena of %d bytes", q.Width, v.Len, v.Offset, q.ArenaBytes)
+			}
+		}
+		most = extent{
+			width:  q.Width,
+			wanted: max(most.wanted, plan.WantedRows(q.Width, b.BatchRows())),
+			arena:  max(most.arena, q.ArenaBytes),
+			heads:  max(most.heads, b.HeadsBytes(q.Dispatches)),
+		}
+	}
+	return most, nil
 }
 
 // NewTables returns the host's copy of the block tables, without pages.

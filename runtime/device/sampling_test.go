@@ -6,7 +6,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestRepeats: a device goes on by itself where what was picked decides nothing about what is
+// TestRepeats: a device continues by itself where what was picked decides nothing about what is
 // picked next.
 func TestRepeats(t *testing.T) {
 	for _, tt := range []struct {

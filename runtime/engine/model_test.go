@@ -49,7 +49,7 @@ func text(first, n int) []int32 {
 }
 
 // TestSharedPrefix: a second session with the same long prompt runs only what is not
-// in full pages, and both go on by themselves.
+// in full pages, and both continue by themselves.
 func TestSharedPrefix(t *testing.T) {
 	m, r := fakeModel(t, device.Config{Context: 400, Tables: 3, Pages: 20})
 	prompt := text(3, 300)

@@ -131,7 +131,7 @@ func TestWider(t *testing.T) {
 	}
 }
 
-// TestWiderSession: a session goes on by itself as well, and so do the others of its model.
+// TestWiderSession: a session continues by itself as well, and so do the others of its model.
 func TestWiderSession(t *testing.T) {
 	o := opened{path: overflowing(t), act: "f16", bundles: generated.Bundles()}
 	m := loaded(t, o.open(t, ""), 2)

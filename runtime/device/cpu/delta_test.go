@@ -8,7 +8,7 @@ import (
 	"mla/runtime/plan/formula"
 )
 
-// vectors makes a number of vectors of n numbers.
+// deltaVectorsOf returns random vectors of n numbers, of about length 1.
 func deltaVectorsOf(rng *rand.Rand, n, count int) (list [][]float32) {
 	for range count {
 		v := make([]float32, n)

@@ -44,7 +44,7 @@ func overflow(lib string) (err error) {
 		},
 	}
 	host := opening.Candidate{Open: func() (device.Device, error) { return cpu.New(), nil }}
-	for _, unit := range []int{0, 4} { // the host takes each token, or the GPU goes on by itself
+	for _, unit := range []int{0, 4} { // the host takes each token, or the GPU continues by itself
 		said = nil
 		got, err1 := continued(path, gpu, unit, &said)
 		want, err2 := continued(path, host, unit, &said)

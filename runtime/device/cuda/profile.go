@@ -154,33 +154,49 @@ func (r *runner) cycle(all []stage, k *kind, bytes int64) (list []stage, copies 
 	}
 	for round := range max(rounds, 1) {
 		for _, i := range k.stages {
-			s := stage{commands: all[i].commands}
-			for j := range s.commands {
-				l := all[i].launches[j]
-				first := all[k.stages[0]].launches[j]
-				l.Params = slices.Clone(l.Params)
-				for slot, b := range s.commands[j].Bindings {
-					switch {
-					case b.Space == plan.SpaceArena:
-						l.Params[slot] = first.Params[slot]
-					case b.Space == plan.SpaceWeight && round > 0:
-						p, err := r.duplicate(l.Params[slot], r.memory.places.length[b.Weight])
-						if err != nil {
-							return nil, copies, err
-						}
-						if p == 0 { // out of memory: measure with the stages so far
-							return list, copies, nil
-						}
-						copies = append(copies, p)
-						l.Params[slot] = p
-					}
-				}
-				s.launches = append(s.launches, l)
+			s, more, err := r.repeated(&all[i], &all[k.stages[0]], round > 0)
+			copies = append(copies, more...)
+			if errors.Is(err, errNoMemory) {
+				return list, copies, nil // measure with the stages so far
+			}
+			if err != nil {
+				return nil, copies, err
 			}
 			list = append(list, s)
 		}
 	}
 	return list, copies, nil
+}
+
+// errNoMemory is the error of repeated if a copy does not fit into the free memory.
+var errNoMemory = errors.New("no memory for copies of weights")
+
+// repeated returns a stage that uses the arena memory of the first stage of its kind and, if duplicate is
+// set, copies of its weights. The caller must free the copies, even after an error.
+func (r *runner) repeated(of, first *stage, duplicate bool) (s stage, copies []cu.Ptr, err error) {
+	s.commands = of.commands
+	for j := range s.commands {
+		l := of.launches[j]
+		l.Params = slices.Clone(l.Params)
+		for slot, b := range s.commands[j].Bindings {
+			switch {
+			case b.Space == plan.SpaceArena:
+				l.Params[slot] = first.launches[j].Params[slot]
+			case b.Space == plan.SpaceWeight && duplicate:
+				p, err := r.duplicate(l.Params[slot], r.memory.places.length[b.Weight])
+				if err != nil {
+					return s, copies, err
+				}
+				if p == 0 {
+					return s, copies, errNoMemory
+				}
+				copies = append(copies, p)
+				l.Params[slot] = p
+			}
+		}
+		s.launches = append(s.launches, l)
+	}
+	return s, copies, nil
 }
 
 // duplicate copies device memory. It returns 0 if that would take more than half of the free memory.

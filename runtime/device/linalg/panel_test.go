@@ -46,8 +46,8 @@ func TestPanelShapes(t *testing.T) {
 	}
 }
 
-// TestNearPanel: a panel has whole tiles, and stays in a cache of two MiB.
-func TestNearPanel(t *testing.T) {
+// TestPanelBlockRows: a panel has whole tiles, and stays in a cache of two MiB.
+func TestPanelBlockRows(t *testing.T) {
 	for elems, want := range map[int]int{32: 64, 2048: 64, 4096: 64, 4128: 32, 8192: 32, 1 << 20: 32} {
 		if got := panelBlockRows(elems); got != want {
 			t.Errorf("%d elements: %d rows, want %d", elems, got, want)

@@ -200,7 +200,7 @@ func (v *coverage) check(t *testing.T, c *cutting, all run) {
 	}
 }
 
-// The simulator's limits, METALSIM_BUFFER_MS and METALSIM_DISPATCH_MS.
+// bufferLimit and dispatchLimit are the simulator's limits, METALSIM_BUFFER_MS and METALSIM_DISPATCH_MS.
 const bufferLimit, dispatchLimit = 400 * time.Millisecond, 200 * time.Millisecond
 
 // TestLongPrompts: prompts of 4,096 tokens stay within the simulator's limits by the model of

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// All widths, on GPUs of both kinds, by both ways of replaying.
+// init adds runs of all widths, on GPUs of both kinds, with both ways of replaying.
 func init() {
 	const file = "youtu-mini-Q4_0"
 	m1 := []string{"METALSIM_GPU=m1"}

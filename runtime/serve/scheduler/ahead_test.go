@@ -12,7 +12,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// watched is a runner that counts how often it begins to go on by itself, and can fail then.
+// watched is a runner that counts how often it begins to continue by itself, and can fail then.
 type watched struct {
 	*fake.Runner
 	lost   error // of Continue

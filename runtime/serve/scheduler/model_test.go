@@ -192,7 +192,7 @@ func (c *client) check(t testing.TB, cfg device.Config) error {
 // counts are what all schedules have met.
 type counts struct{ cancelled, outOfPages, gaveBack, reused, waited, picked, onHost, drafted, accepted, ahead, batched, states int }
 
-// prompts are texts that have much in common.
+// randomPrompt returns a prompt that often begins like the prompt of another client.
 func randomPrompt(rng *rand.Rand, others []*client) []int32 {
 	var out []int32
 	if len(others) > 0 && rng.IntN(3) > 0 {

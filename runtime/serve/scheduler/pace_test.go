@@ -11,7 +11,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// The machines of TestPace: how long a step of n rows takes.
+// slow is the first machine of TestPace: each machine is the duration of a step of n rows.
 func slow(n int) time.Duration { return time.Duration(50+30*n) * time.Millisecond }
 
 func wide(n int) time.Duration {

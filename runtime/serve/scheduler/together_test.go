@@ -138,7 +138,7 @@ func TestTogetherQueued(t *testing.T) {
 	}
 }
 
-// TestTogetherAlone: nothing goes on by itself with a sampler whose next pick depends on the
+// TestTogetherAlone: nothing continues by itself with a sampler whose next pick depends on the
 // token before, nor with one that only the host can be or that watches the text.
 func TestTogetherAlone(t *testing.T) {
 	for name, change := range map[string]func(*client){

@@ -141,7 +141,7 @@ func TestThinkingDefaults(t *testing.T) {
 	}
 }
 
-// TestTools has tools that are no functions: those of a namespace, those that only a service
+// TestToolsOfAgents sends tools that are not plain functions: tools of a namespace, tools that only a service
 // can run, and Anthropic's own.
 func TestToolsOfAgents(t *testing.T) {
 	prompt, log := seen(t)

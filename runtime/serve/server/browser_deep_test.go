@@ -109,7 +109,7 @@ func (b *tab) run(actions ...action) {
 	}
 }
 
-// The actions that tests use, on the first element that a selector finds.
+// press, click, script and fill are the actions of tests. They act on the first element that a selector finds.
 func press(selector, keys string) action { return chromedp.SendKeys(chromedp.CSS(selector), keys) }
 func click(selector string) action {
 	return chromedp.Click(chromedp.CSS(selector), chromedp.NodeVisible)

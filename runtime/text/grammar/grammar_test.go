@@ -14,7 +14,7 @@ import (
 	"mla/tools/tests/processor"
 )
 
-// vocabulary of bytes, of some longer tokens, of a control token and an end.
+// toyVocabulary has the bytes, some longer tokens, a control token and an end token.
 func toyVocabulary(more ...string) *Vocabulary {
 	list := []Token{{Bytes: []byte("<|end|>"), Control: true, End: true}, {Bytes: []byte("<|call|>"), Control: true}}
 	for b := range 256 {

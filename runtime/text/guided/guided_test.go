@@ -57,7 +57,7 @@ func TestSampler(t *testing.T) {
 		t.Errorf("%+v, %v", pick, err)
 	}
 	if state.Repeats() {
-		t.Error("a device goes on by itself with a mask")
+		t.Error("a device continues by itself with a mask")
 	}
 	guide = nil
 	if got := s.Next(logits); got != 'a' {

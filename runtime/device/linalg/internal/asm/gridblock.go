@@ -20,7 +20,7 @@ const (
 	gridStack                                                 = 320
 )
 
-// The sizes of entries of floats, as shifts.
+// eightFloats and fourFloats are the sizes in bytes of entries of that many floats, as shifts.
 const eightFloats, fourFloats = 5, 4
 
 // gridBlock is a block and where its numbers are.

@@ -7,9 +7,9 @@ import (
 	"mla/runtime/quant"
 )
 
-// The formats below four bits, and NVFP4, a block a step. Weights are decoded to floats and multiplied as
-// they are: their sums have the bits of those of rows of floats, which is what many inputs are
-// multiplied by. A row's two sums make an addition wait for the one before, so two rows take turns. grid2.go has the
+// formatsLow2 are the formats below four bits, and NVFP4, for AVX2, one block per step. Weights are decoded to floats
+// before they are multiplied, so the sums have the same bits as those of rows of floats, which products with many
+// inputs use. Each of a row's two sums waits for its last addition, so loops take two rows in turns. grid2.go has the
 // formats with code books.
 var formatsLow2 = []format{
 	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_Kx2, few: true, pairs: true},

@@ -5,11 +5,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Formats below four bits, and NVFP4, with AVX-512, for one row and for four, whose sums go on at the same time: VPERMPS
-// looks 16 codes up in a table of 16 floats, which is scaled once for a sub-block. It ignores what is above four bits of a
-// code. So shorter codes need no mask where the table repeats, nor a shift where it has an entry for whatever is below
-// them. TQ1_0 and the formats with code books keep the loops of AVX2: an entry is eight floats, and to put two together
-// takes more instructions than a wider register saves.
+// formatsLow512 are the formats below four bits, and NVFP4, with AVX-512, for one row and for four rows, whose sums do
+// not wait for each other. VPERMPS looks 16 codes up in a table of 16 floats, which is scaled once for a sub-block.
+// VPERMPS ignores all but the lowest four bits of a code. So shorter codes need no mask if the table repeats, and no
+// shift if the table has an entry for each value of the bits below them. TQ1_0 and the formats with code books keep the
+// loops of AVX2: an entry is eight floats, and joining two entries takes more instructions than a wider register saves.
 var formatsLow512 = []format{
 	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_Kx512, few: true, shared: 2},
 	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_Kx512, few: true, shared: 2},

@@ -7,8 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Formats below four bits, and NVFP4, times bytes, with AVX2: those whose codes are bytes after a few instructions. Sums
-// of two products of such codes stay far within 16 bits. low8grid.go has the formats with code books.
+// int8FormatsLow2 are the formats below four bits, and NVFP4, times bytes, with AVX2, whose codes become bytes after a
+// few instructions. Sums of two products of such codes stay far within 16 bits. low8grid.go has the formats with code
+// books.
 var int8FormatsLow2 = []format{
 	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_K8, folded: true, int8: super8, together: 2},
 	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_K8, folded: true, int8: super8, together: 2},
