@@ -91,6 +91,6 @@ func chosenFloats(g *plan.Gating) int {
 }
 
 // RowByRow reports whether a simdgroup picks the experts of one row before it makes the keys of the next.
-// With 256 and more experts, the keys of all rows at once would exceed the registers of a thread on class
-// apple.
+// With 256 and more experts, the keys of all rows at once would exceed the registers of a thread in the forms
+// of target.Target.Parts.
 func (v *partView) RowByRow() bool { return v.parts() && v.RoutedRows()*v.KeysPerLane() > 32 }

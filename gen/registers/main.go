@@ -1,7 +1,7 @@
-// Command registers prints how many registers the kernels of class apple take, and how many bytes they spill
-// to memory. Apple's compiler runs only on Macs. So clang compiles the Metal source for a substitute GPU,
-// with simdgroups of 32 threads and at most 128 registers per thread. The result ranks kernels and indicates
-// spills; it does not predict Apple's numbers.
+// Command registers prints how many registers the kernels of Metal source take, and how many bytes they spill
+// to memory. The devices' own compiler runs only on their system. So clang compiles the Metal source for a
+// substitute GPU, with simdgroups of 32 threads and at most 128 registers per thread. The result ranks
+// kernels and indicates spills; it does not predict the devices' numbers.
 //
 //	go run ./gen/registers             # prints the table of the shipped specs
 //	go run ./gen/registers -update     # writes it to docs/lab/registers.tsv, beside what was there "before"

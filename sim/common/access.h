@@ -1,4 +1,4 @@
-// Which bytes commands read and wrote: sets of address intervals.
+// The bytes that commands read and write, as sets of address intervals.
 #pragma once
 
 #include <cstdint>
@@ -22,12 +22,12 @@ class Intervals {
   std::map<uintptr_t, uintptr_t> map_;  // begin -> end
 };
 
-// What one command, or several, did.
+// The bytes that one or more commands read and wrote.
 struct Access {
   std::string who;
   Intervals reads, writes;
   void add(const Access &a);
-  // The first address that both touch and one of them writes, or 0.
+  // The first address that both access and at least one writes, or 0.
   uintptr_t conflict(const Access &other) const;
 };
 

@@ -1,11 +1,11 @@
-// The generator that a seed of either simulator begins.
+// The random number generator of both simulators.
 #pragma once
 
 #include <cstdint>
 
 namespace simcommon {
 
-// The next number of splitmix64, whose state is a plain or an atomic number.
+// The next number of splitmix64. The state is a plain or an atomic number.
 template <typename State>
 uint64_t nextRandom(State &state) {
   uint64_t z = state += 0x9E3779B97F4A7C15;

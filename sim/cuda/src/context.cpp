@@ -19,8 +19,8 @@ struct Context : Named<Context> {
 bool initialised;
 uint64_t retained;           // references to the primary context
 Context *primary;            // alive while retained
-thread_local CUhandle here;  // current on this thread
-bool lost;                   // an injected failure that stays
+thread_local CUhandle here;  // the current context of this thread
+bool lost;                   // an injected failure that all later calls return
 
 }  // namespace
 
@@ -140,5 +140,5 @@ EXPORT CUresult cuCtxSetCurrent(CUhandle h) {
   return CUDA_SUCCESS;
 }
 
-// References to the context that are held, 0 when everything is released.
+// The number of references to the primary context. It is 0 when everything is released.
 EXPORT uint64_t cudasim_retained() { return retained; }

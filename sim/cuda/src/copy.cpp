@@ -22,7 +22,7 @@ EXPORT CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, uint64_t 
   requirePinned(from, bytes, __func__);
   Block *b = device(to, bytes, __func__);
   const auto *source = static_cast<const uint8_t *>(from);
-  // What the program had there when it asked must be there when the copy is made.
+  // The copy runs later. The source must then have the same contents as at the call.
   const std::vector<uint8_t> then(source, source + bytes);
   s->add({[=] {
             REQUIRE(!memcmp(then.data(), source, bytes), Rule::EditInFlight, "%" PRIu64 " bytes at %p", bytes, from);
@@ -39,7 +39,7 @@ EXPORT CUresult cuMemcpyDtoHAsync_v2(void *to, CUdeviceptr from, uint64_t bytes,
   auto *s = get<Stream>(stream);
   requirePinned(to, bytes, __func__);
   const Block *b = device(from, bytes, __func__);
-  if (!busy(rangeOf(to, bytes))) memset(to, poison, bytes);  // for those who look too early
+  if (!busy(rangeOf(to, bytes))) memset(to, poison, bytes);  // so that a program that reads too early gets NaN
   s->add({[=] {
             REQUIRE(config().kernels != Kernels::Run || b->holds(from - b->base, from - b->base + bytes), Rule::Uninitialised,
                     "a copy to the host of %" PRIu64 " bytes at %#" PRIx64, bytes, from);

@@ -1,5 +1,5 @@
-// What every file of the stand-in needs: the driver's types, and how its functions
-// begin. The names are those of NVIDIA's driver API; handles are numbers here.
+// The types of the CUDA driver API, and the code with which its functions begin. Every file of the
+// simulator includes this. The names are NVIDIA's. Handles are numbers here.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ using CUdevice = int;
 using CUdeviceptr = uint64_t;
 using CUhandle = uint64_t;  // CUcontext, CUmodule, CUfunction, CUstream, CUevent, CUgraph, …
 
-// The results that the stand-in returns of itself.
+// The results that the simulator returns.
 enum : CUresult {
   CUDA_SUCCESS = 0,
   CUDA_ERROR_INVALID_VALUE = 1,
@@ -29,10 +29,10 @@ enum : CUresult {
 
 namespace cudasim {
 
-// What must be there before a function may be called.
+// The state that a function requires when it is called.
 enum class Needs { Nothing, Driver, Context };
 
-// Holds the lock for the time of a call, and knows whether the call is to fail.
+// Holds the lock during a call, and decides whether an injected fault makes the call fail.
 class Call {
  public:
   Call(const char *name, Needs needs);

@@ -1,5 +1,5 @@
-// Runs graphs: nodes in random order, each checked against those beside it by the
-// bytes that it really touched.
+// Runs graphs. Nodes run in random order, as far as dependencies allow. The bytes that a node
+// accessed are compared with those of all nodes that may run at the same time.
 #include <algorithm>
 #include <cinttypes>
 
@@ -11,7 +11,7 @@ namespace {
 
 using simcommon::Access;
 
-// One launch, and what it touched in device addresses.
+// One launch, and the device addresses that it accessed.
 class Run {
  public:
   explicit Run(const Launch &l) : launch_(l) {}
@@ -68,7 +68,7 @@ void Run::onTouched(void *self, const void *at, uint64_t bytes, int write) {
   }
 }
 
-// What a kernel read must have been written before, or by itself.
+// Checks that all bytes which the kernel read were written before or by the kernel itself.
 void Run::checkReads() {
   for (const auto &[begin, end] : access_.reads.list()) {
     const memory::Block *b = memory::device(begin, end - begin, launch_.function->entry.c_str());
@@ -77,7 +77,7 @@ void Run::checkReads() {
   }
 }
 
-// The fault that CUDASIM_FLIP asks for.
+// Makes the fault that CUDASIM_FLIP asks for.
 void Run::perhapsFlip() {
   static uint64_t runs = 0;
   const Config &c = config();

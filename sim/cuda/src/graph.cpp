@@ -28,7 +28,7 @@ Launch launchOf(const KernelParams &p) {
           f->entry.c_str(), p.grid[0], p.grid[1], p.grid[2]);
   REQUIRE(p.block[0] > 0 && p.block[0] <= f->kernel->max_threads && p.block[1] == 1 && p.block[2] == 1, Rule::Launch,
           "%s: a block of %u×%u×%u; the kernel takes %u", f->entry.c_str(), p.block[0], p.block[1], p.block[2], f->kernel->max_threads);
-  // The kernel declares its memory with a size in the Metal source, and so has what it asks for here.
+  // Metal source declares the array with its size, so the executor needs no size. Only the launch is checked.
   REQUIRE(p.dynamicShared == f->dynamic, Rule::Launch, "%s: %u bytes of dynamic shared memory; the kernel needs %u", f->entry.c_str(),
           p.dynamicShared, f->dynamic);
   REQUIRE(p.dynamicShared <= f->allowed, Rule::Launch, "%s: %u bytes of dynamic shared memory; cuFuncSetAttribute allowed %u",
@@ -68,7 +68,7 @@ EXPORT CUresult cuGraphAddKernelNode_v2(CUhandle *out, CUhandle graph, const CUh
   REQUIRE(out && params && (after || !count), Rule::BadPointer, "%s", __func__);
   auto *g = get<Graph>(graph);
   auto n = std::make_unique<Node>();
-  n->owned = false;  // it goes with its graph
+  n->owned = false;  // the graph owns its nodes
   n->graph = g;
   n->index = g->nodes.size();
   n->launch = launchOf(*params);
@@ -94,7 +94,8 @@ EXPORT CUresult cuGraphAddDependencies_v2(CUhandle graph, const CUhandle *from, 
     const bool whole = !data[i].fromPort && !data[i].kind, early = data[i].fromPort == 1 && data[i].kind == 1;
     REQUIRE((whole || early) && !data[i].toPort && std::ranges::count(data[i].reserved, 0) == 5, Rule::BadValue,
             "%s: an edge from port %u of kind %u", __func__, data[i].fromPort, data[i].kind);
-    // An early kernel waits by itself: TestEntries in gen/ptx sees to it that it does.
+    // With a programmatic edge the second kernel may begin early and waits itself. TestEntries in
+    // gen/ptx checks that it does.
     second->after.push_back(first->index);
   }
   return CUDA_SUCCESS;

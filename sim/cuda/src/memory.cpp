@@ -12,7 +12,7 @@
 namespace cudasim::memory {
 namespace {
 
-// Not canonical on any machine we know, so not an address of the process.
+// A non-canonical address on every supported machine, so it is never an address of the process.
 constexpr CUdeviceptr firstAddress = 0x0020'0000'0000'0000;
 constexpr uint64_t step = 512;  // addresses are odd multiples of 256, the alignment that is promised
 
@@ -24,10 +24,10 @@ std::map<CUdeviceptr, Block> &blocks() {
 struct Pinned {
   uint64_t bytes;
   bool mappable;
-  CUdeviceptr mapped;  // its block; 0: none
+  CUdeviceptr mapped;  // the device address of its block; 0: none
 };
 
-std::map<uint64_t, Pinned> &pinned() {  // by where it begins
+std::map<uint64_t, Pinned> &pinned() {  // by address
   static auto &m = *new std::map<uint64_t, Pinned>;
   return m;
 }
@@ -42,7 +42,7 @@ uint64_t usedBytes() {
 CUdeviceptr place(uint64_t bytes, uint8_t *host, bool mapped) {
   static CUdeviceptr next = firstAddress + step / 2;
   const CUdeviceptr base = next;
-  next += (bytes + 2 * step - 1) / step * step;  // never again, and a gap after it
+  next += (bytes + 2 * step - 1) / step * step;  // addresses are not reused, and there is a gap between blocks
   blocks().emplace(base, Block{base, bytes, host, mapped, {}, {}, {}});
   return base;
 }
@@ -87,8 +87,8 @@ void expect(Block *b) {
     b->seen.assign(now, now + words);
     b->launches.assign(words, takenLate);
   }
-  // What was written some launches ago may be taken still: others may be under way before the host has looked.
-  // What has not changed for longer has been there for long enough.
+  // The host may read results up to takenLate launches after they were written, because it may start
+  // other launches first. Words that have not changed for longer are poisoned.
   for (size_t i = 0; i < words; ++i) {
     b->launches[i] = now[i] == b->seen[i] ? b->launches[i] + 1 : 0;
     if (b->launches[i] > takenLate) {
@@ -156,7 +156,7 @@ EXPORT CUresult cuMemHostAlloc(void **out, uint64_t bytes, unsigned flags) {
   return CUDA_SUCCESS;
 }
 
-// Kernels are known to write there, not to read what the host wrote.
+// The runtime uses such memory only for results of kernels, never for their inputs.
 EXPORT CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *out, void *p, unsigned flags) {
   ENTER(Context);
   REQUIRE(out, Rule::BadPointer, "%s", __func__);

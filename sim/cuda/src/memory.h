@@ -1,5 +1,5 @@
-// Device memory and page-locked host memory. Device addresses are no addresses of
-// the process: whoever follows one on the host crashes.
+// Device memory and page-locked host memory. Device addresses are no addresses of the process, so a
+// host access to one crashes.
 #pragma once
 
 #include <memory>
@@ -11,18 +11,18 @@
 
 namespace cudasim::memory {
 
-constexpr int takenLate = 16;     // launches: the host may take what a kernel wrote to it before that many others
+constexpr int takenLate = 16;     // launches: the host may read a result until that many other kernels were launched
 constexpr uint8_t poison = 0xFF;  // as float, half and bfloat: NaN
 
-// One allocation on the device, or page-locked memory that kernels reach by an address of its own.
+// One allocation on the device, or page-locked memory with a device address.
 struct Block {
   CUdeviceptr base;
   uint64_t bytes;
-  uint8_t *host;                    // where its contents are
+  uint8_t *host;                    // the contents
   bool mapped;                      // page-locked
-  simcommon::Intervals written;      // offsets that hold something
+  simcommon::Intervals written;      // offsets that were written
   std::vector<uint32_t> seen;       // if mapped: its words at a launch
-  std::vector<int> launches;        // for how many launches each of them has not changed
+  std::vector<int> launches;        // the number of launches since each word changed
 
   uint8_t *at(CUdeviceptr p) const { return host + (p - base); }
   void wrote(uint64_t from, uint64_t to) { written.add(from + 1, to + 1); }  // 0 is no address to Intervals
@@ -30,14 +30,15 @@ struct Block {
   void copyState(const Block &source, uint64_t from, uint64_t to, uint64_t bytes);
 };
 
-// The block that has all of [p, p+bytes); anything else breaks a rule.
+// Returns the block that contains all of [p, p+bytes). It is a rule that there is one.
 Block *device(CUdeviceptr p, uint64_t bytes, const char *what);
-// What kernels are to write to mapped memory is not there yet: poison for those who look too early.
+// Fills mapped memory that kernels are going to write with poison, so that a program that reads it
+// too early gets NaN.
 void expect(Block *b);
-// Whether [p, p+bytes) is page-locked; anything else breaks a rule.
+// Checks the rule that [p, p+bytes) is page-locked.
 void requirePinned(const void *p, uint64_t bytes, const char *what);
 
-// A range that work in a stream uses, on the device or on the host.
+// A range of device or host memory that work in a stream uses.
 struct Range {
   uint64_t begin, end;
 };

@@ -17,22 +17,23 @@
 namespace cudasim {
 namespace {
 
-// What PTX says of an entry.
+// The declaration of an entry in PTX.
 struct Entry {
   uint32_t params = 0, threads = 1024, dynamic = 0;
 };
 
-// What stands above an entry whose array of shared memory has no size (runtime/plan/ptxfile).
+// The line above an entry whose shared array has no size. It has the size that a launch must ask
+// for (runtime/plan/ptxfile).
 constexpr std::string_view dynamicMark = "// dynamic threadgroup memory: ";
 
-// The bytes that a line declares, like .shared .align 16 .b8 NAME[BYTES]; 0: none.
+// Returns the size of the array that a line like .shared .align 16 .b8 NAME[BYTES] declares; 0: no array.
 uint64_t sharedBytes(const std::string &line) {
   const size_t at = line.find(".shared "), open = line.find('[');
   if (at == std::string::npos || at > 1 || open == std::string::npos) return 0;
   return strtoull(line.c_str() + open + 1, nullptr, 10);
 }
 
-// The entries. An empty map: error says what is wrong.
+// Returns the entries of PTX. If the map is empty, error has the reason.
 std::map<std::string, Entry> readPTX(const std::string &text, std::string &error) {
   std::map<std::string, Entry> entries;
   bool version = false, target = false;
@@ -67,7 +68,8 @@ std::map<std::string, Entry> readPTX(const std::string &text, std::string &error
   return error.empty() ? entries : std::map<std::string, Entry>();
 }
 
-// What gen/ptx/clang.go defines for the PTX: the runtime lays weights out for it.
+// The macros of gen/ptx/clang.go. With them kernels read weights in the split layout, into which
+// the runtime converts them for CUDA.
 constexpr char definitions[] = "#define SPLIT_ROWS true\n";
 
 const std::string &metalSource() {
@@ -104,10 +106,10 @@ const msl_kernel *kernelOf(const std::string &entry, const Entry &e) {
   fail(Rule::WrongSource, "%s has no kernel %s", config().metal.c_str(), entry.c_str());
 }
 
-// Kernels that do not run need no source: without one, PTX is taken at its word.
+// Kernels that do not run need no Metal source. Without it, the declarations in the PTX are used.
 bool sourceless() { return config().kernels == Kernels::Stub && config().metal.empty(); }
 
-// Modules may have entries of one name and another size.
+// Entries of several modules may have the same name and different sizes.
 const msl_kernel *stubOf(const std::string &entry, const Entry &e) {
   static std::map<std::tuple<std::string, size_t, size_t, size_t>, msl_kernel> stubs;
   const auto at = stubs.try_emplace({entry, e.params, e.threads, e.dynamic}).first;
@@ -116,7 +118,7 @@ const msl_kernel *stubOf(const std::string &entry, const Entry &e) {
   return &at->second;
 }
 
-// The options of cuModuleLoadDataEx that we know: where errors are written.
+// The supported options of cuModuleLoadDataEx: the buffer for error messages.
 struct Log {
   char *text = nullptr;
   uint64_t bytes = 0;

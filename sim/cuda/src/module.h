@@ -1,5 +1,5 @@
-// Modules: PTX is read for its entries, and the kernels of the Metal source that it
-// was compiled from stand for them.
+// Modules. PTX is only parsed for its entries. A launch runs the kernel of the Metal source from
+// which the PTX was compiled.
 #pragma once
 
 #include <map>
@@ -9,15 +9,15 @@
 
 namespace cudasim {
 
-// What every kernel may have of shared memory without a word about it.
+// The shared memory that every kernel may use without setting an attribute.
 constexpr uint32_t plainShared = 48 << 10;
 
 struct Function : Named<Function> {
   static constexpr const char *name_of_kind = "function";
   std::string entry;
   uint32_t params = 0;
-  uint32_t dynamic = 0;            // shared memory that a launch must ask for, by the PTX
-  uint32_t allowed = plainShared;  // that a launch may ask for
+  uint32_t dynamic = 0;            // bytes of shared memory that a launch must ask for, from the PTX
+  uint32_t allowed = plainShared;  // bytes that a launch may ask for
   const msl_kernel *kernel = nullptr;
 };
 

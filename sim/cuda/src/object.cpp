@@ -42,7 +42,7 @@ int leaks() {
 
 }  // namespace cudasim
 
-// Prints what leaked and returns how many things. To be called when everything is
+// Prints the objects that leaked and returns their number. Tests call it when everything should be
 // released.
 EXPORT int cudasim_leaks() {
   const cudasim::Call call(__func__, cudasim::Needs::Nothing);

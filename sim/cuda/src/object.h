@@ -1,5 +1,5 @@
-// The objects behind handles. A handle is a number that never comes again, so that
-// one which outlives its object is found out.
+// The objects that handles refer to. A handle is a number that is never reused, so the use of a
+// handle after its object was destroyed is noticed.
 #pragma once
 
 #include <string>
@@ -23,7 +23,7 @@ void destroy(Object *o);
 
 Object *find(CUhandle h);
 
-// The object of a handle. Anything else breaks a rule.
+// Returns the object of a handle. It is a rule that the handle refers to a living object of this type.
 template <typename T>
 T *get(CUhandle h) {
   auto *o = dynamic_cast<T *>(find(h));

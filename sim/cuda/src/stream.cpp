@@ -11,14 +11,14 @@ std::set<Stream *> &streams() {
   return s;
 }
 
-// Never twice the same, so that no time between two events is zero.
+// Returns a time that differs at every call, so that no time between two events is zero.
 double now() {
   static double last = 0;
   const double t = std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   return last = std::max(t, last + 1e-6);
 }
 
-// Now and then a stream makes some of its work of its own accord.
+// At random, runs some of a stream's pending work.
 void perhapsRun() {
   for (Stream *s : streams())
     if (!s->work.empty() && nextRandom() % 8 == 0) s->runTo(s->done + 1 + nextRandom() % s->work.size());
@@ -95,7 +95,7 @@ EXPORT CUresult cuStreamWaitEvent(CUhandle h, CUhandle event, unsigned flags) {
   const auto *e = get<Event>(event);
   if (flags) return CUDA_ERROR_INVALID_VALUE;
   Stream *other = e->stream;
-  if (!other || other == s) return CUDA_SUCCESS;  // what is passed, or in the same stream anyway, is waited for
+  if (!other || other == s) return CUDA_SUCCESS;  // there is nothing to wait for if the event has passed or is in the same stream
   // A stream is idle when it is destroyed: then there is nothing left to wait for.
   s->add({[other, position = e->position] {
             if (streams().contains(other)) other->runTo(position);

@@ -1,12 +1,13 @@
-// MTLBuffer and what it shares with other allocations.
+// MTLBuffer, and its base class for all allocations.
 #pragma once
 
 #include "objc.h"
 
 namespace metalsim {
 
-// What has an allocatedSize. A residency set can hold it only if it conforms to
-// the protocol MTLAllocation, which pipelines do later than they answer that.
+// An object with an allocatedSize. A residency set can contain it only if it conforms to the
+// protocol MTLAllocation. Pipelines conform only since a later macOS than the one that introduced
+// their allocatedSize.
 struct Allocation : Object {
   virtual uint64_t allocatedSize() = 0;
 };
@@ -24,13 +25,13 @@ struct Buffer : Allocation {
   uint64_t allocatedSize() override { return bytes; }
 };
 
-// MTLResourceOptions and the rules about sizes; null when the fault injector or
-// the system refuses.
+// Creates a buffer and checks the rules about sizes and MTLResourceOptions. Returns null if the
+// fault injector or the system refuses.
 Buffer *newBuffer(uint64_t length, uint64_t options);
 Buffer *newBufferNoCopy(void *memory, uint64_t length, uint64_t options, Object *deallocator);
 
-// Tells whether MTLResourceOptions ask for private memory; fails if they ask for
-// what no buffer can have.
+// Returns whether MTLResourceOptions ask for private memory. Fails for options that no buffer can
+// have.
 bool isPrivate(uint64_t options);
 
 // Bytes of all living buffers.

@@ -26,7 +26,7 @@ struct Command {
   std::string describe(uint64_t index) const;
 };
 
-// Checks what holds for every binding; i is the argument index.
+// Checks the rules of every binding. i is the argument index.
 void checkBinding(const Buffer *b, uint64_t offset, uint64_t i);
 
 // Checks the pipeline, its arguments and the grid of a complete command.

@@ -27,7 +27,7 @@ class Lines {
     return true;
   }
 
-  // Notes a line that opens, turns or closes a condition.
+  // Handles a line that opens, inverts or closes a condition.
   bool conditional(const std::string &line) {
     static const std::regex ours(R"(^\s*#\s*if\s+__METAL_VERSION__\s*(>=|<)\s*(\d+)\s*$)"), any(R"(^\s*#\s*if.*)"),
         otherwise(R"(^\s*#\s*else\b.*)"), end(R"(^\s*#\s*endif\b.*)");

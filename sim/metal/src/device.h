@@ -1,4 +1,4 @@
-// The device: what it is and what it makes.
+// MTLDevice: its properties and the objects that it creates.
 #pragma once
 
 #include "icb.h"

@@ -104,7 +104,7 @@ void Encoder::useResources(Object *const *list, uint64_t n, uint64_t usage) {
   for (uint64_t i = 0; i < n; i++) useResource(checkedObject(list[i], sel, 1), usage);
 }
 
-// Everything a command of an ICB refers to must be alive and resident.
+// Checks the rule that every object to which a command of an ICB refers is alive and resident.
 void Encoder::checkCommand(const Command &c, uint64_t index) {
   const std::string who = c.describe(index);
   REQUIRE(c.encoded, Rule::IcbEmptyCommand, "%s", who.c_str());

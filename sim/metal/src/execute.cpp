@@ -50,7 +50,7 @@ class Execution {
 
   CommandBuffer &c_;
   Pass *pass_ = nullptr;
-  std::vector<Access> group_;  // what the commands since the last barrier did
+  std::vector<Access> group_;  // the accesses of the commands since the last barrier
   uint64_t left_ = 0;
   double seconds_ = 0;
   std::string last_;
@@ -89,7 +89,7 @@ void Execution::runGroup(std::vector<Item> &group) {
   group_.clear();
 }
 
-// A command that takes too long, and those after it, are not run.
+// Returns whether a command ends within the limits of time. If not, it and all later commands are not run.
 bool Execution::inTime(const Item &i) {
   if (!duration::known() || end_ != duration::End::Well) return end_ == duration::End::Well;
   const double t = duration::of(*i.command);
@@ -143,7 +143,7 @@ void Execution::launch(const Item &item) {
   record(item, std::move(context.second));
 }
 
-// Compares what a command did with what the commands beside it did.
+// Compares the accesses of a command with those of the commands that may run at the same time.
 void Execution::record(const Item &item, Access &&a) {
   a.who = item.command->describe(item.index);
   for (const Access &other : group_)
@@ -172,8 +172,8 @@ void Execution::record(const Item &item, Access &&a) {
   group_.push_back(std::move(a));
 }
 
-// Metal orders encoders by the resources that both declare; other memory is
-// touched in any order as long as both are in flight.
+// Metal orders two encoders by the resources that both declare. Accesses to other memory have no
+// order while both encoders are in flight.
 void Execution::checkOverlap(const Item &item, const Access &tracked, const Access &untracked) {
   auto check = [&](const Access &mine, const Access &other, const CommandBuffer &c) {
     if (const uintptr_t at = mine.conflict(other))
@@ -193,7 +193,7 @@ void Execution::checkOverlap(const Item &item, const Access &tracked, const Acce
   }
 }
 
-// What a kernel read must be what was there at commit, or written by a kernel.
+// Checks that the bytes which a kernel read are unchanged since commit or were written by a kernel.
 void Execution::checkSnapshots(const Item &item, const Access &a) {
   for (const Snapshot &s : c_.snapshots) {
     const auto base = reinterpret_cast<uintptr_t>(s.buffer->memory);

@@ -1,5 +1,5 @@
-// Runs the work of a command buffer: the commands between two barriers in random
-// order, each checked against the others by the bytes that it really touched.
+// Runs the work of a command buffer. The commands between two barriers run in random order, and the
+// bytes that they accessed are compared.
 #pragma once
 
 #include "queue.h"

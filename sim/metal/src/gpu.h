@@ -9,11 +9,11 @@ namespace metalsim {
 struct Gpu {
   const char *key;   // in METALSIM_GPU
   const char *name;  // as MTLDevice gives it
-  const char *chip;  // whose rates it has, of runtime/device/chips/chips.tsv
+  const char *chip;  // the chip in runtime/device/chips/chips.tsv whose rates it has
   int appleFamily;   // the newest it belongs to, as 7 for MTLGPUFamilyApple7; 0: none
   bool isMac, isMetal3, isMetal4;  // Mac2; Metal3; Metal4 from macOS 26 on
   bool unifiedMemory;
-  bool breaksIcbs;  // virtual GPUs do
+  bool breaksIcbs;  // ICBs do not work on virtual GPUs
   uint64_t maxBuffer, workingSet;  // bytes
 };
 
@@ -23,7 +23,7 @@ const Gpu *gpuNamed(const std::string &key);
 // All names, for messages.
 std::string gpuNames();
 
-// Tells whether a GPU supports an MTLGPUFamily on a macOS version.
+// Returns whether a GPU supports an MTLGPUFamily on a macOS version.
 bool supportsFamily(const Gpu &gpu, int64_t family, int os);
 
 }  // namespace metalsim

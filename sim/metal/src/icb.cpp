@@ -10,7 +10,7 @@
 namespace metalsim {
 namespace {
 
-// What recording does on some systems, and no program can catch.
+// Simulates a fault of some systems during recording, which no program can catch.
 void breakRecording() {
   if (faultNow(Fault::IcbSegv)) *reinterpret_cast<volatile int *>(0x18) = 0;
   while (faultNow(Fault::IcbHang)) pause();
@@ -29,7 +29,7 @@ Object *newIcb(IcbDescriptor *d, uint64_t count, uint64_t options) {
   REQUIRE(d->maxKernelBufferBindCount >= 1 && d->maxKernelBufferBindCount <= MSL_MAX_BUFFERS, Rule::IcbBindCount,
           "maxKernelBufferBindCount is %" PRIu64, d->maxKernelBufferBindCount);
   REQUIRE(count > 0, Rule::IcbRange, "an ICB of no commands");
-  isPrivate(options);  // that they ask for a storage mode
+  isPrivate(options);  // checks the storage mode
   return make<Icb>(count, d->maxKernelBufferBindCount);
 }
 

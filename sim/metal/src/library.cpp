@@ -29,7 +29,7 @@ uint64_t newestLanguage() {
   }
 }
 
-// What a source has of version 3.2 of the language, or null.
+// Returns a feature of version 3.2 of the language that a source uses, or null.
 const char *needs32(const std::string &source) {
   for (const char *word : {"thread_scope_device", "coherent("}) {
     if (source.find(word) != std::string::npos) return word;
@@ -39,7 +39,7 @@ const char *needs32(const std::string &source) {
 
 msl::Places places() { return {config().root + "/sim/exec", config().root + "/gen/msl/frontend/include"}; }
 
-// Compiling takes seconds; other threads go on meanwhile.
+// Compiles without the lock, because compiling takes seconds and other threads must continue.
 msl::KernelTable compileUnlocked(const std::string &source, std::string &error) {
   const unsigned flags = config().kernels == Kernels::Run ? 0 : msl::buildFast;
   apiLock().unlock();
@@ -66,8 +66,8 @@ Object *libraryOf(msl::KernelTable kernels, const std::string &text, Error **err
 
 }  // namespace
 
-// The one switch of macOS 14 sets both. Where each has its own, it is deprecated, and what it
-// leaves the functions at is said nowhere.
+// Up to macOS 14 this property sets both the math mode and the functions. Later versions have a
+// property for each. There this one is deprecated, and its effect on the functions is undocumented.
 void CompileOptions::setFastMathEnabled(bool fast) {
   safeMath = !fast;
   preciseFunctions = !fast && config().os < 15;
@@ -178,7 +178,7 @@ Object *newArchive(ArchiveDescriptor *d, Error **error) {
 
 bool Archive::add(PipelineDescriptor *d, Error **error) {
   REQUIRE(d && d->function, Rule::FunctionMissing, "addComputePipelineFunctionsWithDescriptor:error:");
-  if (faultNow(Fault::ArchiveSlow)) {  // as a compiler is; other threads go on meanwhile
+  if (faultNow(Fault::ArchiveSlow)) {  // without the lock, like a compilation
     apiLock().unlock();
     usleep(200000);
     apiLock().lock();
@@ -192,15 +192,15 @@ bool Archive::serializeToUrl(Url *url, Error **error) {
   REQUIRE(url, Rule::NilArgument, "serializeToURL:error:");
   std::ofstream out(url->file);
   out << archiveMagic << '\n';
-  if (archiveFails(error)) return false;  // with half a file
+  if (archiveFails(error)) return false;  // a partial file is left
   for (const auto &f : functions) out << f << '\n';
   out.close();
   if (!out) setError(error, 1, "MTLBinaryArchiveDomain", url->file + ": " + strerror(errno));
   return bool(out);
 }
 
-// As many threadgroups as half of a core's 24 simdgroups have room for, on each core: nobody has published
-// what a GPU says.
+// Real values are unpublished. This returns as many threadgroups per core as fit into half of its
+// 24 simdgroups.
 uint64_t Pipeline::recommendedPersistentThreadgroups(Size threads) {
   REQUIRE(persistent, Rule::PersistentKernel, "%s", nameOf(this).c_str());
   const uint64_t all = threads.width * threads.height * threads.depth;

@@ -13,8 +13,8 @@ namespace metalsim {
 
 struct CompileOptions : Object {
   uint64_t languageVersion = 0;  // 0: the newest
-  bool safeMath = false;          // no rewriting of arithmetic
-  bool preciseFunctions = false;  // exp is not fast::exp
+  bool safeMath = false;          // MTLMathModeSafe
+  bool preciseFunctions = false;  // MTLMathFloatingPointFunctionsPrecise
   void setLanguageVersion(uint64_t v) { languageVersion = v; }
   void setFastMathEnabled(bool fast);
   void setMathMode(int64_t mode) { safeMath = mode == 0; }
@@ -38,7 +38,7 @@ struct PipelineDescriptor : Object {
   bool supportsIndirect = false;
   bool persistent = false;
   void setOptimizeForPersistentKernel(bool yes) { persistent = yes; }
-  std::string archived() const;  // what an archive has of it
+  std::string archived() const;  // its entry in an archive
   void setComputeFunction(Function *f) { function = f; }
   void setSupportIndirectCommandBuffers(bool yes) { supportsIndirect = yes; }
   void setBinaryArchives(Array *a) { archives = a; }

@@ -63,8 +63,8 @@ std::vector<Line> mapped() {
 
 struct sigaction previous[2];  // SIGSEGV, SIGBUS
 
-// Names the rule that an access to one of our areas breaks; other faults go to
-// the handler that was there before (Go's).
+// Ends the process with the rule that an access to one of the simulator's areas breaks. Other
+// faults are passed to the previous handler (Go's).
 void onFault(int sig, siginfo_t *info, void *context) {
   const auto at = reinterpret_cast<uintptr_t>(info->si_addr);
   auto a = areas().upper_bound(at);

@@ -1,5 +1,5 @@
-// Memory behind buffers: poisoned when fresh, between guard pages, and
-// inaccessible for ever once released. Faults at such addresses abort by rule.
+// The memory of buffers. It is filled with poison when allocated, lies between guard pages, and
+// stays inaccessible after its release. An access outside of live memory aborts with a rule.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ uint8_t *allocate(uint64_t bytes);
 // Checks that nothing wrote past the end, then makes the pages inaccessible.
 void release(uint8_t *base, uint64_t bytes);
 
-// What the kernel says about a range of addresses.
+// The operating system's mapping of a range of addresses.
 enum class Mapping { None, ReadOnly, Writable };
 Mapping mappingOf(const void *p, uint64_t bytes);
 
-// Go's heap is made of arenas of 64 MiB at multiples of their size, with nothing
-// beside them; hardly any other mapping happens to begin and end there.
+// Returns whether p is in Go's heap. Its arenas have 64 MiB, are aligned to their size, and have no
+// neighbours. Other mappings hardly ever look like that.
 bool isGoHeap(const void *p);
 
-// The range is mapped read-only for kernels: a store there aborts.
+// Declares a range as read-only for kernels. A store to it aborts.
 void noteReadOnly(const void *p, uint64_t bytes);
 
 }  // namespace metalsim::memory

@@ -16,7 +16,7 @@
 namespace metalsim {
 namespace {
 
-// Everything the runtime knows. Never destroyed: threads may outlive statics.
+// The state of the Objective-C runtime. It is never destroyed, because threads may outlive statics.
 struct Runtime {
   std::shared_mutex mutex;
   std::map<std::string, Class *> classes;

@@ -60,7 +60,7 @@ struct Object {
   void setLabel(String *text);
 };
 
-// Calls into the simulator take turns.
+// The lock of the simulator: calls are serialised.
 extern std::recursive_mutex &apiLock();
 
 // The class of a C++ type, set by defineClass.
@@ -159,7 +159,7 @@ void checkArgument(T a, SEL sel, int i) {
   }
 }
 
-// BOOL results leave the upper bits of their register undefined: so do we.
+// As in the real ABI, the upper bits of the register of a BOOL result are undefined.
 template <class R>
 using Returned = std::conditional_t<std::is_same_v<R, bool>, uint64_t, R>;
 

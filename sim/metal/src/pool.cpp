@@ -41,7 +41,7 @@ EXPORT void objc_autoreleasePoolPop(void *token) {
   REQUIRE(!pools.empty(), Rule::PoolUnbalanced, "this thread has no pool; was it locked to one OS thread?");
   REQUIRE(pools.back() == token, Rule::PoolUnbalanced, "this is not the innermost pool of the thread");
   Pool *pool = pools.back();
-  // Like Apple's, the pool is still there while it drains.
+  // As in Apple's runtime, the pool still accepts objects while it drains.
   for (size_t i = 0; i < pool->objects.size(); i++) {
     pool->objects[i]->pending--;
     pool->objects[i]->release();

@@ -72,7 +72,7 @@ void CommandBuffer::commit() {
   report::inFlight(+1);
 }
 
-// Its resources are free again.
+// Releases the resources of a finished command buffer.
 void CommandBuffer::retire() {
   observed = true;
   report::inFlight(-1);

@@ -1,10 +1,10 @@
 // Command queues and command buffers.
 //
-// Nothing runs at commit. Work runs, in order, when the application waits for it
-// or asks how far it is, in the thread that asks: what reads a result too early
-// never finds it, and what changes an argument too early always changes it. A
-// command buffer counts as in flight from commit until the application has seen
-// that it, or a later one of its queue, is done.
+// Nothing runs at commit. Work runs, in order, when the application waits for it or asks for its
+// status, in the calling thread. So a program that reads a result too early never gets it, and a
+// program that changes an argument too early always changes it. A command buffer counts as in
+// flight from commit until the application has observed that it, or a later one of its queue, is
+// done.
 #pragma once
 
 #include <deque>
@@ -25,7 +25,7 @@ using simcommon::Intervals;
 struct Queue;
 struct Encoder;
 
-// One thing an encoder asked for.
+// One command of an encoder.
 struct Step {
   Command command;     // a direct dispatch, or
   Icb *icb = nullptr;  // the range of this ICB
@@ -37,8 +37,8 @@ struct Step {
 struct Pass {
   std::vector<Step> steps;
   std::set<const Object *> tracked;  // bound or declared with useResource
-  std::set<const Buffer *> written;  // those of them that may be written
-  // What its commands really did, to memory that Metal tracks and to other memory.
+  std::set<const Buffer *> written;  // the tracked buffers that may be written
+  // The accesses of its commands to memory that Metal tracks, and to other memory.
   Access trackedAccess, untrackedAccess;
 };
 
@@ -54,8 +54,8 @@ struct CommandBuffer : Object {
   Ref<Queue> queue;
   uint64_t number;  // within the queue
   Status state = Status::NotEnqueued;
-  bool observed = false;      // the application knows that it is done
-  bool errorChecked = false;  // it asked for status or error since
+  bool observed = false;      // the application has observed that it is done
+  bool errorChecked = false;  // the application has asked for status or error since
   Encoder *open = nullptr;
   std::vector<std::unique_ptr<Pass>> passes;
   std::vector<Ref<Object>> retained;  // what its encoders refer to
@@ -84,7 +84,7 @@ struct CommandBuffer : Object {
  private:
   void takeSnapshots();
   void retire();
-  double time(double t);  // 0 until the work is done, so nobody asks before
+  double time(double t);  // 0 until the work is done
   friend struct Queue;
 };
 
@@ -92,7 +92,7 @@ struct Queue : Object {
   std::deque<Ref<CommandBuffer>> inFlight;  // committed and not observed, in order
   std::vector<CommandBuffer *> alive;        // all its command buffers, in order
   std::set<ResidencySet *> sets;
-  CommandBuffer *unchecked = nullptr;  // failed, and nobody asked
+  CommandBuffer *unchecked = nullptr;  // a failed command buffer whose error was not asked for
   uint64_t count = 0;
 
   void dealloc() override;

@@ -90,8 +90,8 @@ __attribute__((destructor)) static void atExit() {
 
 }  // namespace metalsim::report
 
-// Prints what leaked and returns how many things; with METALSIM_STRICT=1 it
-// aborts if there are any. To be called when everything is released.
+// Prints what leaked and returns the number. With METALSIM_STRICT=1 it aborts if anything leaked.
+// Tests call it when everything should be released.
 EXPORT int metalsim_leaks() {
   const int n = metalsim::report::leaks(false);
   if (metalsim::config().strict) REQUIRE(n == 0, metalsim::Rule::Leak, "%d things", n);

@@ -1,8 +1,8 @@
-// What must be gone at the end: objects, pools, command buffers in flight.
+// Counts of objects, pools and command buffers in flight, which must be 0 at the end.
 //
 // A Go program ends without running destructors, so the counts are also kept in
 // the file that METALSIM_REPORT names: eight uint64 in the machine's byte order,
-// as in Counts, right at every moment and still there when the process is not.
+// as in Counts. They are up to date at every moment, and stay in the file when the process ends.
 #pragma once
 
 #include "objc.h"
@@ -22,7 +22,7 @@ struct Counts {
 
 void born(Object *o);
 void died(Object *o);
-void owners(int change);  // objects that the application began (1) or ceased (-1) to own
+void owners(int change);  // called when the application begins (1) or ceases (-1) to own an object
 void poolDepth(int change);
 void inFlight(int change);
 void member();

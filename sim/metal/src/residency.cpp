@@ -11,7 +11,7 @@ namespace {
 
 constexpr double unwiredAfter = 1;  // seconds; llama.cpp measured 1 to 1.2
 
-double now;  // seconds that passed, as metalsim_pass says
+double now;  // seconds passed by metalsim_pass
 
 }  // namespace
 
@@ -89,7 +89,7 @@ void defineResidency() {
 
 }  // namespace metalsim
 
-// Lets time pass in which nothing but earlier calls happened.
+// Advances the time.
 EXPORT void metalsim_pass(double seconds) {
   std::lock_guard guard(metalsim::apiLock());
   metalsim::now += seconds;

@@ -1,9 +1,8 @@
 // Residency sets (macOS 15).
 //
-// macOS un-wires the memory of sets that nothing has used for a second (A24): what
-// comes next has to wait until it is wired again. No rule forbids that, so it is only
-// counted, see report.h. Time is what the program says (metalsim_pass), so that tests
-// need not wait.
+// macOS un-wires the memory of sets that were not used for a second (A24). The next command buffer
+// then waits until the memory is wired again. No rule forbids that, so it is only counted, see
+// report.h. Time passes only by metalsim_pass, so that tests need not wait.
 #pragma once
 
 #include <set>
@@ -25,7 +24,7 @@ struct ResidencySet : Object {
   void commit() { committed = added; }
   void requestResidency();
   void endResidency() { wired = false; }
-  // A command buffer needs the set: it is wired if it was not.
+  // Called when a command buffer needs the set. It wires the set if it was un-wired.
   void use();
   bool contains(Allocation *a) { return added.count(a); }
   void dealloc() override;
