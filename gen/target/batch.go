@@ -14,9 +14,9 @@ var batches = table[batch]{
 
 // BatchRows is the most rows of a batch of a model with or without experts. Sequences of more rows are for prompts.
 func (t Target) BatchRows(experts bool) int {
-	if b := batches.of(t.class).is; experts {
+	b := batches.of(t.class).is
+	if experts {
 		return b.experts
-	} else {
-		return b.dense
 	}
+	return b.dense
 }
