@@ -61,7 +61,7 @@ var Bundles = []*plan.Bundle{
 		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesNvidia,
-		SourceHash:  "35f2ea78ca2deeae964f718cf546fda3242b9b6e84fa9e199765c7036e119166",
+		SourceHash:  "d90e53c88a08aa490ca55d9a289a08cfddcd7d5518f1882147d6f781e0511a1a",
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "943c8ea35a648c4b257da04c6aa54a6b5657928353c29ff469c632eb077d4f14",
 		Weights:     weightsApple,
@@ -80,15 +80,15 @@ var Bundles = []*plan.Bundle{
 		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesF16Nvidia,
-		SourceHash:  "2fc32df0dd7ab49203722abcf83b44d9301a6f57ac22dfc1b99af69d591a5d91",
+		SourceHash:  "1154dbb9a40664db52dc6254d4599a845ab5ac967d3a413077128e5e070f08df",
 		Spec:        "deepseekv2lite.yaml",
 		SpecHash:    "943c8ea35a648c4b257da04c6aa54a6b5657928353c29ff469c632eb077d4f14",
 		Weights:     weightsApple,
 	},
 }
 
-// model is what a file must have to fit.
+// model has the dimensions that a model file must have.
 var modelApple = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 102400, HiddenSize: 2048, NumHiddenLayers: 27, NumAttentionHeads: 16, KVLoraRank: 512, QKNopeHeadDim: 128, QKRopeHeadDim: 64, VHeadDim: 128, IntermediateSize: 10944, MaxPositionEmbeddings: 163840, RMSNormEps: 1e-06}, Rope: plan.Rope{Theta: 10000.0, Yarn: true, Factor: 40.0, OriginalContext: 4096, MScaleAllDim: 0.707, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 64, NumExpertsPerTok: 6, NSharedExperts: 2, MoEIntermediateSize: 1408, FirstKDenseReplace: 1, ScoringFunc: "softmax", RoutedScalingFactor: 1.0, NGroup: 1, TopKGroup: 1}, Tokenizer: "deepseek-llm", ChatTemplate: "deepseek-v2"}
 
-// ropeFreqs are the angles per position, in radians.
+// ropeFreqs are the RoPE frequencies, in radians per position.
 var ropeFreqsApple = []float64{1.0, 0.7498942093324559, 0.5623413251903491, 0.4216965034285822, 0.31622776601683794, 0.2371373705661655, 0.17782794100389224, 0.13335214321633237, 0.09999999999999998, 0.07498942093324555, 0.056234132519034884, 0.03900692656714385, 0.026879360111431216, 0.018378146218877817, 0.012447955870272457, 0.008334508951020768, 0.0055, 0.0035619974943291682, 0.0022493653007613964, 0.001370513636142893, 0.0007905694150420948, 0.0004149903984907898, 0.00017782794100389227, 3.333803580408312e-05, 2.5000000000000008e-05, 1.8747355233311396e-05, 1.405853312975873e-05, 1.0542412585714559e-05, 7.905694150420949e-06, 5.9284342641541385e-06, 4.445698525097307e-06, 3.3338035804083106e-06}

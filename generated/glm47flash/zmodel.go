@@ -61,7 +61,7 @@ var Bundles = []*plan.Bundle{
 		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesNvidia,
-		SourceHash:  "af20a18a48543b6b2edda4366162090b74e56cecb6647943ca08c6439af2581c",
+		SourceHash:  "f032c354d26a6af33fd16018eb796ada1996b137497e322e0e8e6979f33082b6",
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "48cc84a76d830d2be40ff34757bcf5c1131b7e8143c9d2ec427021ff9ad4f14f",
 		Weights:     weightsApple,
@@ -80,15 +80,15 @@ var Bundles = []*plan.Bundle{
 		RopeFreqs:   ropeFreqsApple,
 		RopeMScale:  1.0,
 		Sequences:   sequencesF16Nvidia,
-		SourceHash:  "6bc6c06824d8aa94053fe9060d528ff373f529edaad334c4944214f7649c0adf",
+		SourceHash:  "98a7ac4e1f56ba48890f23c752b9047f146d9b579b6121b0b2f02dcfeaaaa2ab",
 		Spec:        "glm47flash.yaml",
 		SpecHash:    "48cc84a76d830d2be40ff34757bcf5c1131b7e8143c9d2ec427021ff9ad4f14f",
 		Weights:     weightsApple,
 	},
 }
 
-// model is what a file must have to fit.
+// model has the dimensions that a model file must have.
 var modelApple = plan.Model{Architecture: "deepseek2", Dims: plan.Dims{VocabSize: 154880, HiddenSize: 2048, NumHiddenLayers: 47, NumAttentionHeads: 20, QLoraRank: 768, KVLoraRank: 512, QKNopeHeadDim: 192, QKRopeHeadDim: 64, VHeadDim: 256, IntermediateSize: 10240, MaxPositionEmbeddings: 202752, RMSNormEps: 1e-05}, Rope: plan.Rope{Theta: 1e+06, Factor: 1.0, AttnFactor: 1.0}, MoE: plan.MoE{NRoutedExperts: 64, NumExpertsPerTok: 4, NSharedExperts: 1, MoEIntermediateSize: 1536, FirstKDenseReplace: 1, ScoringFunc: "sigmoid", SelectionBias: true, NormTopKProb: true, RoutedScalingFactor: 1.8, NGroup: 1, TopKGroup: 1}, Tokenizer: "glm4", ChatTemplate: "glm4"}
 
-// ropeFreqs are the angles per position, in radians.
+// ropeFreqs are the RoPE frequencies, in radians per position.
 var ropeFreqsApple = []float64{1.0, 0.6493816315762113, 0.4216965034285823, 0.27384196342643613, 0.1778279410038923, 0.11547819846894583, 0.07498942093324558, 0.048696752516586325, 0.0316227766016838, 0.020535250264571463, 0.013335214321633242, 0.008659643233600654, 0.005623413251903492, 0.003651741272548378, 0.002371373705661656, 0.0015399265260594925, 0.001, 0.0006493816315762111, 0.00042169650342858213, 0.00027384196342643605, 0.00017782794100389224, 0.00011547819846894581, 7.498942093324557e-05, 4.8696752516586306e-05, 3.162277660168379e-05, 2.053525026457146e-05, 1.3335214321633239e-05, 8.659643233600652e-06, 5.623413251903491e-06, 3.651741272548377e-06, 2.3713737056616552e-06, 1.539926526059492e-06}
