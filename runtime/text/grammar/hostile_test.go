@@ -17,9 +17,10 @@ import (
 	"mla/tools/tests/race"
 )
 
-// Times of the processor that tests allow, of all threads: a quiet machine takes a fifth.
-const compileHeap = 512 << 20 // bytes that one compilation may allocate, all together
+// compileHeap is how many bytes one compilation may allocate in total.
+const compileHeap = 512 << 20
 
+// compileTime and maskTime are the processor times, of all threads, that tests allow. A quiet machine takes a fifth.
 var compileTime, maskTime = 500 * time.Millisecond * slower(), 50 * time.Millisecond * slower()
 
 // slower is how many times longer programs take under the race detector.
