@@ -7,15 +7,16 @@ import (
 	"mla/gen/spec"
 	"mla/runtime/device"
 	"mla/runtime/device/cuda"
+	"mla/runtime/doctor/devicetest"
 	"mla/runtime/doctor/reference"
 	"mla/runtime/plan"
 	"mla/runtime/quant"
 )
 
-// crowdName is what cases call crowdBundle.
+// crowdName is the name of crowdBundle in test cases.
 const crowdName = "crowd"
 
-// crowdBundle is a small model of experts whose batches have 32 rows, as those of class nvidia have.
+// crowdBundle returns a small model of experts whose batches have 32 rows, as in class nvidia.
 func crowdBundle() *plan.Bundle {
 	s, err := spec.Load("../../../specs/dsv2litemini.yaml")
 	if err != nil {
@@ -28,13 +29,13 @@ func crowdBundle() *plan.Bundle {
 	return b
 }
 
-// crowd runs up to 32 sessions in one replay: each has the tokens that it has alone.
+// crowd checks that each of up to 32 sessions in one replay has the tokens that it has alone.
 func crowd(lib string) error {
 	m, done, err := reference.Bind("dsv2lite-mini-Q4_K_M", []*plan.Bundle{crowdBundle()}, "f32")
 	if err != nil {
 		return err
 	}
-	d, err := cuda.Open(cuda.Options{Library: lib, PTX: ptx})
+	d, err := cuda.Open(cuda.Options{Library: lib, PTX: devicetest.PTX})
 	if err != nil {
 		return err
 	}

@@ -19,13 +19,14 @@ const (
 // crowded is a session of Crowd, and what it has alone.
 type crowded struct {
 	prompt []int32
-	tokens []int32     // picked after it, the best ones
-	logits [][]float32 // by which they are
+	tokens []int32     // the best tokens after the prompt
+	logits [][]float32 // the logits by which they were picked
 }
 
-// Crowd runs a number of sessions side by side, a row of each in every replay, for each of counts: no more than a batch of
-// the bundle has rows. Each session must have the logits that it has alone, but for a tolerance, and the same tokens.
-// Where the device picks tokens it must pick those, and go on by itself as the host would.
+// Crowd runs sessions side by side, with a row of each in every replay. counts lists numbers of sessions, each at
+// most the rows of a batch of the bundle. Each session must have the logits that it has alone, within the
+// tolerance, and the same tokens.
+// A device that picks tokens must pick the same ones, and must continue by itself as the host would.
 func Crowd(d device.Device, m *device.Model, cfg device.Config, tolerance float64, counts ...int) (err error) {
 	most := slices.Max(counts)
 	cfg.Context, cfg.Tables, cfg.Pages, cfg.Width = crowdPrompt+crowdSteps, most, most, most
@@ -127,12 +128,12 @@ func rowsOf(sessions []crowded, at func(*crowded) (pos int, has bool)) (rows []p
 	return rows
 }
 
-// stepOf are the rows after which the tokens of a step are picked.
+// stepOf returns the rows after which the tokens of a step are picked.
 func stepOf(sessions []crowded, step int) []plan.Row {
 	return rowsOf(sessions, func(c *crowded) (int, bool) { return len(c.prompt) - 1 + step, true })
 }
 
-// crowdAhead lets the device pick after the first step's rows, and go on by itself.
+// crowdAhead lets the device pick after the first step's rows and then continue by itself.
 func crowdAhead(p device.Picker, sessions []crowded, vocab int) error {
 	greedy, err := sample.New(sample.Off())
 	if err != nil {
