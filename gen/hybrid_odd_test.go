@@ -40,7 +40,7 @@ func TestOddHybrids(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			s := specOf(t, filepath.Join("..", "testdata", "hybrid", "bailingmoe3-mini-Q4_K_M.gguf"), "")
+			s := specOf(t, filepath.Join("..", "testdata", "hybrid", "bailingmoe3-mini-Q4_K_M.gguf"))
 			change(s)
 			path := filepath.Join(t.TempDir(), "odd.gguf")
 			if err := synth.Write(t.Context(), s, s.Quants[0].Name, path, 1); err != nil {
@@ -136,7 +136,7 @@ func lowered(t *testing.T, path string, tokens []int32) (logits [][]float32) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := specOf(t, path, "")
+	s := specOf(t, path)
 	w, err := spectest.Read(f, s)
 	if err = errors.Join(err, f.Close()); err != nil {
 		t.Fatal(err)

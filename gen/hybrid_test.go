@@ -83,8 +83,7 @@ func hybridFile(t *testing.T, path string) *plan.Bundle {
 // hybridOf is the same for a class of devices.
 func hybridOf(t *testing.T, path, class string) *plan.Bundle {
 	t.Helper()
-	s := specOf(t, path, "\nsequences: [1, 4, 16, 512]\n")
-	s.Class = class
+	s := specOf(t, path).WithSequences(1, 4, 16, 512).WithClass(class)
 	b, err := gen.Compile(s, nil)
 	if err == nil {
 		err = verify.Bundle(b)
@@ -95,8 +94,8 @@ func hybridOf(t *testing.T, path, class string) *plan.Bundle {
 	return b
 }
 
-// specOf is the spec of a model file, with more text at its end.
-func specOf(t *testing.T, path, more string) *spec.Spec {
+// specOf returns the spec of a model file.
+func specOf(t *testing.T, path string) *spec.Spec {
 	t.Helper()
 	f, err := gguf.Open(path)
 	if err != nil {
@@ -109,7 +108,7 @@ func specOf(t *testing.T, path, more string) *spec.Spec {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := spec.Parse("hybrid.yaml", append(text, more...))
+	s, err := spec.Parse("hybrid.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,10 @@ func (w *writer) line(format string, args ...any) {
 	fmt.Fprintf(w, format+"\n", args...)
 }
 
+// sequences is the widths of the sequences of a new spec: one token, a batch and a prompt. Without the last one
+// a long prompt would run 16 tokens at a time.
+const sequences = "[1, 16, 512]"
+
 // format writes a spec in the order and style of those in folder specs. source is the name of the file that
 // it was made from. Without activations the key is left out.
 func format(s *spec.Spec, source string, activations []string) ([]byte, error) {
@@ -48,6 +52,7 @@ func format(s *spec.Spec, source string, activations []string) ([]byte, error) {
 	}
 	w.line("\ntokenizer: %s", s.Tokenizer)
 	w.line("chat_template: %s", s.ChatTemplate)
+	w.line("sequences: %s", sequences)
 	if len(activations) > 0 {
 		w.line("activations: [%s]", strings.Join(activations, ", "))
 	}
