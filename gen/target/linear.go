@@ -56,15 +56,17 @@ var deltaTurns = table[int]{
 // DeltaTurn returns how many of a head's columns a threadgroup updates at a time.
 func (t Target) DeltaTurn(dim int) int { return min(deltaTurns.of(t.class).is, dim) }
 
-// mostColumns is the largest number of a head's columns that one threadgroup has. With 256, the vectors of a
-// piece of rows would not fit into threadgroup memory.
-const mostColumns = 128
+// mostColumns is the largest number of a head's columns that one threadgroup has.
+var mostColumns = table[int]{
+	{"", 128, Source{Estimated, "Apple GPUs", "2026-11-28", "with 256, the vectors of a piece of rows would not fit into threadgroup memory"}},
+	{plan.ClassApple, 32, Source{Estimated, "Apple GPUs", "2026-11-28", "with 64, a thread of delta_rule_x512 needs more than 128 registers: it spilled 112 bytes (go run ./gen/registers)"}},
+}
 
 // DeltaColumns returns how many of a head's columns a threadgroup has, in whole turns. It halves the number
 // until all heads in one launch have about as many threadgroups as there are cores.
 func (t Target) DeltaColumns(heads, dim int) int {
 	columns, turn := dim, t.DeltaTurn(dim)
-	for columns%(2*turn) == 0 && (columns > mostColumns || 2*heads*(dim/columns) <= t.Cores()) {
+	for columns%(2*turn) == 0 && (columns > mostColumns.of(t.class).is || 2*heads*(dim/columns) <= t.Cores()) {
 		columns /= 2
 	}
 	return columns

@@ -91,6 +91,7 @@ struct part_key_maker {
   enum : uint { PAGES = 1, THREADS = 128, ROWS = 64u / sizeof(X), M = PAGE_ROWS / 16u, N = 4, STEPS = (LAT + ROWS - 1u) / ROWS };
   enum : uint { TILE_ROW = ROWS + 16u / sizeof(X), WEIGHT_ROW = 64u + 16u / sizeof(X), OF_ROW = ROWS / 8u, APART = THREADS / OF_ROW, LOADS = PAGE_ROWS / APART };
   enum : uint { DECODERS = THREADS / ROWS, EIGHTS = 8u / DECODERS }; // of a row of weights, and the eights of each
+  enum : bool { LATE = sizeof(typename T::run) > 64u }; // weights of floats take 32 registers: nothing is fetched before it is needed
   device const uchar * matrix;
   uint first, rotates;
   uint lane_of_four, nth; // whose eights of a step's row the lane decodes, and from which on
@@ -156,23 +157,28 @@ struct part_key_maker {
     device A * page = p.heads + ulong(pages.number[0]) * p.elements;
     const inputs_t x{cache<K, LAT + PE>::at(p.cache, pages.number[0], 0u), 0u, max(pages.rows[0], 1u) - 1u};
     eight_t e[LOADS];
-    fetch_rows(e, x, 0u, tid);
-    fetch_weights(m, 0u, tid);
+    if (!LATE) {
+      fetch_rows(e, x, 0u, tid);
+      fetch_weights(m, 0u, tid);
+    }
     if (m.rotates > 0u) copy_rotated(x, page + p.rotated, tid);
     simdgroup_float8x8 d[M * N];
     UNROLL for (uint i = 0; i < M * N; ++i) d[i] = make_filled_simdgroup_matrix<float, 8, 8>(0.0f);
     for (uint s = 0; s < STEPS; ++s) {
+      if (LATE) fetch_rows(e, x, s, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup); // all have multiplied the step before
       put_rows(e, tile, tid);
+      if (LATE) fetch_weights(m, s, tid);
       put_weights<piece::WHOLE>(m, weights, tid);
-      if (!TWO) fetch_weights(m, s + 1u, tid);
+      if (!TWO && !LATE) fetch_weights(m, s + 1u, tid);
       threadgroup_barrier(mem_flags::mem_threadgroup);
-      fetch_rows(e, x, s + 1u, tid);
+      if (!LATE) fetch_rows(e, x, s + 1u, tid);
       multiply_rows(d, tile, weights, sg);
       if (TWO) {
         threadgroup_barrier(mem_flags::mem_threadgroup);
+        if (LATE) fetch_weights(m, s, tid);
         put_weights<piece::REST>(m, weights, tid);
-        fetch_weights(m, s + 1u, tid);
+        if (!LATE) fetch_weights(m, s + 1u, tid);
         threadgroup_barrier(mem_flags::mem_threadgroup);
         multiply_rows(d, tile, weights, sg);
       }
