@@ -76,7 +76,7 @@ func (a *arranged) bytes() int {
 //
 //	vector b of 32 elements, lane i:  element 4·i+b of x, divided by 256^b
 //
-// The argument last multiplies vector 3: it is 1 for loops that shift byte 3 down instead of
+// The argument last multiplies vector 3: 2^-24, or 1 for loops that shift byte 3 down instead of
 // masking it. With pairs, vectors 0 to 3 have the first 16 elements of two blocks, and
 // vectors 4 to 7 the last 16. Lane i of the sums adds up the elements of lane i, times the
 // argument common. The sums multiply what all elements of a row share: a minimum, or

@@ -73,7 +73,7 @@ func (p *partial) addProducts(i int, q []reg.VecVirtual) {
 	})
 }
 
-// wide says that sums of four products may leave 16 bits.
+// wide says that sums of four products may exceed 16 bits.
 func (p *partial) wide() bool { return p.arranged == signedPairs8 }
 
 // widenProducts turns the partial sums of input j into floats. It widens what addProducts left to 32 bits,
