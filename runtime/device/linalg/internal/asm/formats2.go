@@ -8,6 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// formats2 are the formats of four bits and more, for AVX2. low2.go has the others.
 var formats2 = []format{
 	{name: "F32", elems: 32, bytes: 128, begin: plain2(4, (*gen).f32x8), shared: 4},
 	{name: "F16", elems: 32, bytes: 64, begin: plain2(2, (*gen).f16x8), shared: 4},
@@ -40,6 +41,7 @@ func plain2(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, sh
 	}
 }
 
+// f32x8, f16x8 and bf16x8 load eight elements as float32.
 func (g *gen) f32x8(m operand.Mem) reg.VecVirtual { return g.load2(m) }
 
 func (g *gen) f16x8(m operand.Mem) reg.VecVirtual {
@@ -68,6 +70,7 @@ type nibbles2 struct {
 	power bool   // the scale is a byte e, for 2^(e-128), instead of a float16
 }
 
+// begin is format.begin.
 func (n nibbles2) begin(g *gen, t shape) func(*loop) {
 	// Nibbles without a table or a fifth bit need no step in bytes: nibbleMasks selects them from dwords.
 	plain := n.table == nil && n.qh == 0 && !t.int8

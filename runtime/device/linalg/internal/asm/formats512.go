@@ -5,6 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// formats512 are the formats of four bits and more, for AVX-512. low512.go has the others.
 var formats512 = []format{
 	{name: "F32", elems: 32, bytes: 128, begin: plain512(4, (*gen).f32x16), shared: 8},
 	{name: "F16", elems: 32, bytes: 64, begin: plain512(2, (*gen).f16x16), shared: 8},
@@ -37,6 +38,7 @@ func plain512(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, 
 	}
 }
 
+// f32x16, f16x16 and bf16x16 load 16 elements as float32.
 func (g *gen) f32x16(m operand.Mem) reg.VecVirtual { return g.load512(m) }
 
 func (g *gen) f16x16(m operand.Mem) reg.VecVirtual {
@@ -65,6 +67,7 @@ type nibbles512 struct {
 	power bool   // the scale is a byte e, for 2^(e-128), instead of a float16
 }
 
+// begin is format.begin.
 func (n nibbles512) begin(g *gen, _ shape) func(*loop) {
 	table := g.table512(n.table)
 	var upper reg.VecVirtual
@@ -156,6 +159,7 @@ type tables512 struct {
 	scales       operand.Mem    // per row 16 floats: 8 scales times d, 8 minima times dmin
 }
 
+// begin is format.begin.
 func (a affine512) begin(g *gen, s shape) func(*loop) {
 	t := tables512{lower: g.table512(&from0), scales: g.AllocLocal(64 * s.rows)}
 	spread := g.load512(g.dwords("spread", append(repeat(8, uint32(0)), repeat(8, uint32(1))...)...)) // eight lanes of d, eight of dmin

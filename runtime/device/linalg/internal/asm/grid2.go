@@ -12,7 +12,7 @@ import (
 // Formats with a code book, for AVX2 and inputs of floats. The books are variables of package linalg with
 // float32 values, so that one load brings a whole entry.
 
-// begin is begin of the loops over floats.
+// begin is format.begin of the loops over floats.
 func (f grid) begin(g *gen, t shape) func(*loop) {
 	b := gridBlock{gen: g, grid: f, isa: avx2, floats: true, book: g.variable("book" + bookName(f.Type))}
 	var toSign [4]reg.VecVirtual

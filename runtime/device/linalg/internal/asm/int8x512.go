@@ -44,6 +44,7 @@ type blocks512 struct {
 	power, bytes bool // bytes: codes are 32 signed bytes, not nibbles
 }
 
+// begin is format.begin.
 func (b blocks512) begin(g *gen, _ shape) func(*loop) {
 	mask := uint8(15)
 	if b.bytes {

@@ -21,6 +21,7 @@ type grid struct {
 	unpack func(b *gridBlock)
 }
 
+// grids are the formats with a code book.
 var grids = []grid{
 	{Type: quant.IQ2_XXS, unit: 1.0 / 8, direct: true, unpack: (*gridBlock).iq2_XXS},
 	{Type: quant.IQ2_XS, unit: 1.0 / 8, halfs: true, unpack: (*gridBlock).iq2_XS},
@@ -54,7 +55,7 @@ func (f grid) floats() format {
 // this leaves 8·(v ± 1/8).
 func (f grid) shifted() bool { return f.Type == quant.IQ1_S || f.Type == quant.IQ1_M }
 
-// begin8 is begin of the loops over bytes. A row comes alone (format.alone).
+// begin8 is format.begin of the loops over bytes. Loops take one row (format.alone).
 func (f grid) begin8(g *gen, t shape) func(*loop) {
 	order := g.constant2(t, g.byteOfEight())
 	bits, ones := g.constant2(t, g.bytes("bitMask", bitOfByte()...)), g.constant2(t, g.dwords("ones8", repeat(8, uint32(0x01010101))...))

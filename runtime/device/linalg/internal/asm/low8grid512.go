@@ -7,7 +7,7 @@ import (
 // The formats of low8grid.go, for AVX-512 with VNNI. A register has two sub-blocks. Their 64 signs
 // are a mask register.
 
-// begin8x512 is begin of the loops over bytes. A row comes alone (format.alone).
+// begin8x512 is format.begin of the loops over bytes. Loops take one row (format.alone).
 func (f grid) begin8x512(g *gen, t shape) func(*loop) {
 	orders, other := g.quarters(), g.ZMM() // other: 0, from which inputs with a sign are subtracted, or 2, which a shift subtracts from codes
 	if f.shifted() {

@@ -30,6 +30,7 @@ func main() {
 	}
 }
 
+// write writes the generated files to a folder.
 func write(folder string) error {
 	files, err := generate()
 	for name, text := range files {
@@ -56,6 +57,7 @@ func generate() (map[string][]byte, error) {
 // replaces the spaces by one: they are a fifth of the text.
 var aligned = regexp.MustCompile(`(?m)^(\t\S+) +`)
 
+// generateAMD64 returns zdot_amd64.s and zdot_amd64.go.
 func generateAMD64() (assembly, declarations []byte, err error) {
 	g := &gen{Context: build.NewContext(), constants: map[string][]byte{}}
 	for _, f := range formats512 {

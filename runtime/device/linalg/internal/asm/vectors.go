@@ -99,6 +99,7 @@ func (g *gen) factor(v isa) reg.VecVirtual {
 	return all
 }
 
+// dotLoop emits the dot product of two vectors. An iteration adds to several sums.
 func (g *gen) dotLoop(v isa) {
 	g.begin("dotVectors"+v.suffix, "func(a, b *float32, n int) float32",
 		"dotVectors"+v.suffix+" returns the dot product of n floats.")
@@ -122,6 +123,7 @@ func (g *gen) dotLoop(v isa) {
 	g.end()
 }
 
+// axpyLoop emits dst += a·x.
 func (g *gen) axpyLoop(v isa) {
 	g.begin("axpy"+v.suffix, "func(dst *float32, a float32, x *float32, n int)",
 		"axpy"+v.suffix+" adds a·x to n floats, rounding the products.")
@@ -136,6 +138,7 @@ func (g *gen) axpyLoop(v isa) {
 	g.end()
 }
 
+// fadeLoop emits dst = keep·dst + a·x, with both products rounded.
 func (g *gen) fadeLoop(v isa) {
 	g.begin("fade"+v.suffix, "func(dst, keep *float32, a float32, x *float32, n int)",
 		"fade"+v.suffix+" multiplies n floats by keep and adds a·x, rounding the products.")
@@ -151,6 +154,7 @@ func (g *gen) fadeLoop(v isa) {
 	g.end()
 }
 
+// scaleLoop emits dst *= a.
 func (g *gen) scaleLoop(v isa) {
 	g.begin("scale"+v.suffix, "func(dst *float32, a float32, n int)",
 		"scale"+v.suffix+" multiplies n floats by a.")
@@ -163,6 +167,7 @@ func (g *gen) scaleLoop(v isa) {
 	g.end()
 }
 
+// widenLoop emits the conversion of float16 to float32.
 func (g *gen) widenLoop(v isa) {
 	g.begin("widen"+v.suffix, "func(dst *float32, src *uint16, n int)",
 		"widen"+v.suffix+" converts n halves to floats.")
@@ -175,6 +180,7 @@ func (g *gen) widenLoop(v isa) {
 	g.end()
 }
 
+// roundLoop emits the conversion of float32 to float16.
 func (g *gen) roundLoop(v isa) {
 	g.begin("round"+v.suffix, "func(dst *uint16, src *float32, n int)",
 		"round"+v.suffix+" rounds n floats to halves, ties to even.")

@@ -5,6 +5,7 @@ import "slices"
 // formats are the formats of blocks. Their loops decode a block in the order of its elements.
 var formats = slices.Concat(blockFormats, superFormats, floatGrids())
 
+// blockFormats are the formats whose blocks have one scale, and NVFP4.
 var blockFormats = []format{
 	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles{qs: 2, less: 8}.begin},
 	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles{min: 2, qs: 4}.begin},
@@ -152,6 +153,7 @@ func nvfp4(head int) func(l *loop) func() {
 	return func(l *loop) func() { return l.nvfp4(head) }
 }
 
+// nvfp4 emits the loop of NVFP4.
 func (l *loop) nvfp4(head int) func() {
 	block := l.blockNVFP4(head)
 	return func() {

@@ -37,8 +37,10 @@ type byteTile struct {
 	acc          reg // running sum of row r and input j in lane 2r+j; of a row alone in lane 0
 }
 
+// int8Formats are all formats with loops over bytes.
 var int8Formats = slices.Concat(int8Blocks, int8Grids())
 
+// int8Blocks are the formats without a code book.
 var int8Blocks = []int8Format{
 	{name: "Q4_0", elems: 32, bytes: 18, input: blockBytes, begin: nibbles{qs: 2, less: 8}.begin8},
 	{name: "Q4_1", elems: 32, bytes: 20, input: blockBytes, begin: nibbles{min: 2, qs: 4}.begin8},
@@ -200,6 +202,7 @@ func (n nibbles) begin8(w *writer) int8Block {
 	}
 }
 
+// q8_0Bytes is the loop of Q8_0.
 func q8_0Bytes(w *writer) int8Block {
 	return func(t *byteTile) {
 		sums := t.zeros(1)[0]
@@ -221,6 +224,7 @@ type scaledSums struct {
 	scales []gp // address of the next sub-block's scale, per row
 }
 
+// scaledSums returns sums that are zero. Row r has its scales on the stack, from word frame·r on.
 func (t *byteTile) scaledSums(frame int) *scaledSums {
 	s := &scaledSums{byteTile: t, sum: t.zeros(1)[0]}
 	for r := range t.rows {

@@ -4,6 +4,7 @@ package neon
 // apply eight signs. gridbytes.go has the loops over bytes; they share the functions iq2_XXS to iq1_M with the loops over
 // floats. gridblock.go of the parent package describes the block layouts.
 
+// gridFormats are the formats with a code book.
 var gridFormats = []gridFormat{
 	{format{name: "IQ2_XXS", elems: 256, bytes: 66, words: true}, grid{book: "IQ2_XXS", signs: "even", unit: 1.0 / 8, sub: (*gridLoop).iq2_XXS}},
 	{format{name: "IQ2_XS", elems: 256, bytes: 74, words: true}, grid{book: "IQ2_XS", signs: "even", unit: 1.0 / 8, sub: (*gridLoop).iq2_XS}},
@@ -51,6 +52,7 @@ type gridLoop struct {
 	other       gp  // scratch
 }
 
+// begin is format.begin of the loops over floats.
 func (f grid) begin(loop *loop) func() {
 	l := &gridLoop{loop: loop, book: loop.symbol("book" + f.book)}
 	unit := l.float(f.unit)
@@ -173,6 +175,7 @@ func (l *gridLoop) entry(offset int, high gp, shift, bits int) {
 	l.code("ORR R%d<<8, R%d", l.other, l.index)
 }
 
+// iq2_XXS emits a sub-block of IQ2_XXS: four entry numbers, and a dword of 4·7 signs and s.
 func (l *gridLoop) iq2_XXS() {
 	signs := l.gp()
 	l.field(2, 8)
@@ -195,6 +198,7 @@ func (l *gridLoop) nibble(offset, high int) {
 	l.code("UBFX $%d, R%d, $4, R%d", 4*high, l.other, l.other)
 }
 
+// iq2_XS emits a sub-block of IQ2_XS: four words of an entry number (9 bits) and 7 signs, and a byte with two s.
 func (l *gridLoop) iq2_XS() {
 	l.field(2, 8)
 	var scale reg
@@ -213,6 +217,7 @@ func (l *gridLoop) iq2_XS() {
 	}
 }
 
+// iq2_S emits a sub-block of IQ2_S: four lower bytes and a byte of upper bits, four bytes of signs, a byte with two s.
 func (l *gridLoop) iq2_S() {
 	high := l.gp()
 	l.code("ADD R%d, R%d, R%d", l.sub, l.w, high)
@@ -234,6 +239,7 @@ func (l *gridLoop) iq2_S() {
 	l.freeGP(high)
 }
 
+// iq3_XXS emits a sub-block of IQ3_XXS: eight entry numbers, and a dword of 4·7 signs and s.
 func (l *gridLoop) iq3_XXS() {
 	signs := l.gp()
 	l.field(66, 4)
@@ -254,6 +260,7 @@ func (l *gridLoop) iq3_XXS() {
 	l.freeGP(signs)
 }
 
+// iq3_S emits a sub-block of IQ3_S: eight lower bytes and a byte of upper bits, four bytes of signs, a nibble s.
 func (l *gridLoop) iq3_S() {
 	high, signs := l.gp(), l.gp()
 	l.code("ADD R%d, R%d, R%d", l.sub, l.w, high)
@@ -314,6 +321,7 @@ func (l *gridLoop) common(scale reg, negative gp) reg {
 	return v
 }
 
+// iq1_S emits a sub-block of IQ1_S: four lower bytes, and a word of upper bits, s, and the sign of the shift.
 func (l *gridLoop) iq1_S() {
 	high := l.gp()
 	l.field(34, 2)
@@ -331,6 +339,7 @@ func (l *gridLoop) iq1_S() {
 	l.freeGP(high)
 }
 
+// iq1_M emits a sub-block of IQ1_M: four lower bytes, a word of upper bits and signs of shifts, and two s of three bits.
 func (l *gridLoop) iq1_M() {
 	high, scales := l.gp(), l.gp()
 	l.field(32, 2)

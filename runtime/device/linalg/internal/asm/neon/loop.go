@@ -51,6 +51,7 @@ func (w *writer) decode(f format) {
 	w.end()
 }
 
+// run emits the loop.
 func (l *loop) run(f format) {
 	steps := l.param("steps")
 	if !f.words {

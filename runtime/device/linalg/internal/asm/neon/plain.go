@@ -9,6 +9,7 @@ type plain struct {
 	load func(w *writer, base gp, offset int) reg
 }
 
+// plainFormats are the formats of one-element blocks.
 var plainFormats = []plain{
 	{"F32", 4, func(w *writer, base gp, offset int) reg { return w.loaded("q", base, offset) }},
 	{"F16", 2, func(w *writer, base gp, offset int) reg {

@@ -167,6 +167,7 @@ func (w *writer) floatParam(name string) reg {
 	return v
 }
 
+// offset returns the byte offset of an argument.
 func (w *writer) offset(name string) int {
 	offset, ok := w.params[name]
 	if !ok {
@@ -178,6 +179,7 @@ func (w *writer) offset(name string) int {
 // result stores the lowest lane of v as the function's result.
 func (w *writer) result(v reg) { w.code("FMOVS F%d, ret+%d(FP)", v, w.offset("ret")) }
 
+// end returns from the function.
 func (w *writer) end() { w.code("RET") }
 
 // after returns a new register with base + offset.
