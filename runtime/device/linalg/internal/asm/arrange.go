@@ -79,7 +79,7 @@ func (a *arranged) bytes() int {
 // The argument last multiplies vector 3: 2^-24, or 1 for loops that shift byte 3 down instead of
 // masking it. With pairs, vectors 0 to 3 have the first 16 elements of two blocks, and
 // vectors 4 to 7 the last 16. Lane i of the sums adds up the elements of lane i, times the
-// argument common. The sums multiply what all elements of a row share: a minimum, or
+// argument common. The sums multiply what all elements of a block share: a minimum, or
 // the number that codes count from.
 func (g *gen) arrangeLoop(name string, a *arranged) {
 	elems := a.elems()
