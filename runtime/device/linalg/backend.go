@@ -43,10 +43,10 @@ type kernel struct {
 	stretch stretchLoops
 	// arranged is the layout of x that the functions read; nil: x as it is.
 	arranged *arrangement
-	// floats multiplies rows that were decoded to floats, with the bits of one. It is used for numbers of
-	// inputs without a function of their own.
+	// floats is the kernel for rows of floats, with the same bits as one. It multiplies rows that decode has decoded, for
+	// numbers of inputs that have no function here.
 	floats *kernel
-	decode decodeFunc // decodes whole steps of one row for floats
+	decode decodeFunc // decodes whole steps of one row to floats
 }
 
 // rowFunc returns Σ row·x over steps·step elements. Here and below, x is arranged if the kernel has an

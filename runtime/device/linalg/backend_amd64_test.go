@@ -7,8 +7,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestKernelsComplete checks that no format falls back to Go in silence, nor four rows to one where sums of rows wait for
-// each other.
+// TestKernelsComplete checks that every format has assembly, and that formats whose sums of one row wait for each other have a
+// loop for four rows. A missing entry would fall back silently.
 func TestKernelsComplete(t *testing.T) {
 	for _, b := range []*backend{&avx512Backend, &avx2Backend} {
 		for _, f := range quant.Formats() {
@@ -26,8 +26,8 @@ func TestKernelsComplete(t *testing.T) {
 	}
 }
 
-// TestProductsComplete checks the order that AddProduct relies on: every number
-// of rows is done, and every multiple of ProductCols columns.
+// TestProductsComplete checks what AddProduct relies on: the loops cover every number of rows, and every multiple of
+// ProductCols columns.
 func TestProductsComplete(t *testing.T) {
 	for _, b := range []*backend{&avx512Backend, &avx2Backend} {
 		for i, p := range b.products {
@@ -42,8 +42,7 @@ func TestProductsComplete(t *testing.T) {
 	}
 }
 
-// TestTilesComplete checks what RowsMany relies on: tiles come with most inputs first,
-// and what they leave over is one input.
+// TestTilesComplete checks what RowsMany relies on: tiles with more inputs come first, and tiles leave at most one input.
 func TestTilesComplete(t *testing.T) {
 	for _, b := range []*backend{&avx512Backend, &avx2Backend} {
 		for _, f := range quant.Formats() {
@@ -66,16 +65,15 @@ func TestTilesComplete(t *testing.T) {
 	}
 }
 
-// TestPanelsComplete checks what Product relies on: panels of every format whose loops have
-// one running sum, and loops that come with most inputs first. A stretch and a step are whole
-// groups of a panel, and sums are whole fours.
+// TestPanelsComplete checks what Product relies on. Every format whose loops have one running sum has panels. Loops with more
+// inputs come first. A stretch and a step are whole groups of a panel, and the number of sums is a multiple of four.
 func TestPanelsComplete(t *testing.T) {
 	for _, b := range []*backend{&avx512Backend, &avx2Backend} {
 		p := b.panels
 		for _, f := range quant.Formats() {
 			pf, k := p.formats[f.Type], b.kernels[f.Type]
 			want := b == &avx512Backend || k.stretch.add != nil
-			if k.floats != nil { // a panel is made of floats, whose sums have to be those of the loops
+			if k.floats != nil { // the panel holds decoded floats, so its sums must have the bits of the loops over floats
 				want = pf.decode != nil
 				if pf.viaFloats != want || want && (b != &avx512Backend || k.floats.step != p.lanes*2) {
 					t.Errorf("%s: the panel of %s is not of decoded rows", b.name, f.Name)
@@ -103,8 +101,8 @@ func TestPanelsComplete(t *testing.T) {
 	}
 }
 
-// TestInt8Complete checks that all block formats have loops for bytes, with VNNI or without: for four rows, too, but for
-// those with a code book.
+// TestInt8Complete checks that every block format has loops for bytes, with VNNI and without. Formats without a code book also
+// need loops for four rows.
 func TestInt8Complete(t *testing.T) {
 	for name, kernels := range map[string]map[quant.Type]kernel{"AVX2": int8Kernels, "AVX-512": int8Kernels512} {
 		for _, f := range quant.Formats() {

@@ -10,8 +10,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestKernelsComplete checks that no format falls back to Go in silence: each has a loop for one input, and for several
-// either tiles or a loop that decodes rows for those of floats.
+// TestKernelsComplete checks that every format has assembly: a loop for one input, and for several inputs tiles or a loop
+// that decodes rows. A missing entry would fall back silently.
 func TestKernelsComplete(t *testing.T) {
 	for _, f := range quant.Formats() {
 		k := neonBackend.kernels[f.Type]
@@ -30,8 +30,7 @@ func TestKernelsComplete(t *testing.T) {
 	}
 }
 
-// TestInt8Complete checks that all block formats have loops for bytes, with SMMLA or without, where this machine has
-// SDOT.
+// TestInt8Complete checks that every block format has loops for bytes, with SMMLA and without, if this machine has SDOT.
 func TestInt8Complete(t *testing.T) {
 	if got := len(neonBackend.int8) > 0; got != cpu.ARM64.HasASIMDDP {
 		t.Fatalf("loops for bytes: %v, SDOT: %v", got, cpu.ARM64.HasASIMDDP)

@@ -8,8 +8,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestDecode: where rows are decoded to floats by assembly, these are those of Dequantize, to the bit, in any number of
-// blocks that starts anywhere. Nothing is written after them.
+// TestDecode checks the loops that decode rows: their floats have the bits of Dequantize, for any number of blocks and any start
+// address. Nothing is written after the last float.
 func TestDecode(t *testing.T) {
 	for _, name := range backendNames() {
 		useBackend(t, name)
@@ -40,7 +40,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodedRows: where several inputs go through decoded rows, one input has the bits of the loop for floats.
+// TestDecodedRows checks formats whose rows are decoded for several inputs: a result has the bits of the loop for one input.
 func TestDecodedRows(t *testing.T) {
 	for _, name := range backendNames() {
 		useBackend(t, name)

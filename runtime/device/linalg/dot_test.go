@@ -23,14 +23,15 @@ func exactDot(f *quant.Format, row []byte, x []float32) (sum, magnitude float64)
 	return sum, magnitude
 }
 
-// dotBound bounds the error of a float32 dot product of n elements: each rounding
-// on the way of a product to the result moves it by at most 2^-24 of itself. The
-// longest such way is in the Go loops, n/32 sums of blocks and 64 within a
-// superblock (a quarter of its elements), or n/16 in the running sums of AVX-512
-// over superblocks; the rest are the products and the final reduction. 2^-126·n
-// covers products that are subnormal. The AVX2 loops count codes from the smallest
-// one, so that single sums are some times larger than magnitude says; their ways are
-// of n/32 sums of blocks, or n/64 of pairs of blocks, and nine within.
+// dotBound bounds the error of a float32 dot product of n elements. Each rounding between a product and the result moves the
+// product by at most 2^-24 of itself. The most roundings are in
+//
+//   - the Go loops: n/32 sums of blocks, and 64 within a superblock (a quarter of its elements);
+//   - AVX-512: n/16 in the running sums over superblocks;
+//   - AVX2: n/32 sums of blocks, or n/64 of pairs of blocks, and nine within a block. These loops count codes from the smallest
+//     one, so single sums are a few times larger than magnitude.
+//
+// The rest covers the products and the final reduction. 2^-126·n covers products that are subnormal.
 func dotBound(n int, magnitude float64) float64 {
 	return (float64(n)/16+80)*0x1p-24*magnitude + float64(n)*0x1p-126
 }
@@ -203,14 +204,14 @@ func TestSetBackendUnknown(t *testing.T) {
 	}
 }
 
-// codeBytes are the bytes of a block that hold what its elements are multiplied from.
+// codeBytes has the byte range of the codes within a block.
 var codeBytes = map[quant.Type]struct{ from, to int }{
 	quant.Q4_0: {2, 18}, quant.Q4_1: {4, 20}, quant.Q5_0: {2, 22}, quant.Q5_1: {4, 24}, quant.IQ4_NL: {2, 18}, quant.MXFP4: {1, 17},
 	quant.Q4_K: {16, 144}, quant.Q5_K: {16, 176}, quant.Q6_K: {0, 192}, quant.IQ4_XS: {8, 136},
 }
 
-// exactSpan is exactDot for loops that count codes from the smallest one, and take
-// away what is too much at the end: the magnitude is of all that an element could be.
+// exactSpan is exactDot for loops that count codes from the smallest one, and subtract the excess at the end. So the magnitude
+// covers the range between the smallest and the largest value that an element could have.
 func exactSpan(f *quant.Format, row []byte, x []float32) (sum, magnitude float64) {
 	sum, magnitude = exactDot(f, row, x)
 	codes, ok := codeBytes[f.Type]

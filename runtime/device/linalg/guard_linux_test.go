@@ -11,9 +11,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// guarded returns n writable bytes with an inaccessible page on either side, the
-// last byte right before the second: a read past the end is a fault, and so is
-// one before the start of the first page.
+// guarded returns n writable bytes between two inaccessible pages. The last byte is right before the second page, so a read past
+// the end is a fault. A read before the first page of the bytes is one, too.
 func guarded(t *testing.T, n int) []byte {
 	t.Helper()
 	page := os.Getpagesize()
@@ -48,8 +47,7 @@ func faults(f func()) (fault bool) {
 	return false
 }
 
-// guardArranged makes the next call arrange its inputs right before an inaccessible
-// page: inputs of elems elements in memory from guarded.
+// guardArranged makes the next call arrange inputs of elems elements in memory from guarded.
 func guardArranged(f *quant.Format, memory []byte, inputs, elems int) {
 	k := active.Load().kernels[f.Type]
 	if k.arranged == nil {
@@ -60,8 +58,7 @@ func guardArranged(f *quant.Format, memory []byte, inputs, elems int) {
 	}
 }
 
-// guardPanel makes the next call make its panel of some rows, and its sums, right before
-// inaccessible pages.
+// guardPanel makes the next call put its panel of some rows, and its sums, in memory from guarded.
 func guardPanel(f *quant.Format, memory [2][]byte, rows, elems int) {
 	p, k := active.Load().panels, active.Load().kernels[f.Type]
 	if p == nil || p.formats[f.Type].decode == nil || elems < k.step {
@@ -77,8 +74,7 @@ func guardPanel(f *quant.Format, memory [2][]byte, rows, elems int) {
 	in.sums = floatsIn(memory[1], padded*mostPanelInputs*p.lanes)
 }
 
-// TestInt8StaysInside puts rows for inputs of bytes, and these, right before inaccessible
-// pages, and the first row right after one.
+// TestInt8StaysInside puts rows, and inputs of bytes, right before inaccessible pages, and the first row right after one.
 func TestInt8StaysInside(t *testing.T) {
 	const rows, inputs, elems = 5, 7, 2*quant.SuperBlock + 64
 	r := rand.New(rand.NewPCG(13, 13))
@@ -107,7 +103,7 @@ func TestInt8StaysInside(t *testing.T) {
 	}
 }
 
-// forgetArranged forgets memory that guardArranged was given.
+// forgetArranged drops the memory that guardArranged set.
 func forgetArranged() { inputsFree.first = nil }
 
 // TestRowsStayInside puts the last row, x and y right before inaccessible pages,
@@ -240,7 +236,7 @@ func TestProductsStayInside(t *testing.T) {
 	}
 }
 
-// TestFaultsAreSeen proves that the tests above would notice.
+// TestFaultsAreSeen checks that a read outside guarded memory is reported, so that the tests above can fail.
 func TestFaultsAreSeen(t *testing.T) {
 	b := guarded(t, 64)
 	past := unsafe.Slice(&b[0], len(b)+1)

@@ -17,7 +17,7 @@ func backendNames() []string {
 	return names
 }
 
-// useBackend runs the rest of a test with a back end.
+// useBackend runs the rest of a test with the named back end.
 func useBackend(t testing.TB, name string) {
 	t.Helper()
 	before := Backend()
@@ -47,8 +47,7 @@ func alone(f *quant.Format, row []byte, x []float32) float32 {
 	return y[0]
 }
 
-// panelsFrom makes panels of the active back end for as few inputs, fewer than are worth one:
-// tests of panels need not be large then.
+// panelsFrom lets the active back end use panels from the given number of inputs on, so that tests of panels stay small.
 func panelsFrom(t testing.TB, inputs int) {
 	p := active.Load().panels
 	if p == nil {
@@ -59,13 +58,13 @@ func panelsFrom(t testing.TB, inputs int) {
 	t.Cleanup(func() { p.least = before })
 }
 
-// formatOf is a format of the table.
+// formatOf returns a format of the table of formats.
 func formatOf(t quant.Type) *quant.Format {
 	f, _ := quant.Lookup(t)
 	return f
 }
 
-// randomBlocks returns n blocks of random bits that stand for numbers of which products do not overflow.
+// randomBlocks returns n blocks of random bits. Their numbers are small enough that products do not overflow.
 func randomBlocks(r *rand.Rand, f *quant.Format, n int) []byte {
 	b, w := make([]byte, n*f.BlockBytes), make([]float32, f.BlockElems)
 	const largest = 1 << 12

@@ -8,8 +8,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// inInt8 are the numbers that inputs of bytes stand for: multiples of max|x|/127 of every
-// 32, or 256 for K-quants, but for what is after the last step of the loops.
+// inInt8 returns the inputs rounded to what their bytes stand for: multiples of max|x|/127 of every 32 elements, or of 256
+// for K-quants. Elements after the last step of the loops stay as they are.
 func inInt8(x []float32, step int) []float32 {
 	y := append([]float32(nil), x...)
 	block := 32

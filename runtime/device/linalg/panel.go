@@ -20,8 +20,8 @@ type panelLoop struct {
 	run    panelFunc
 }
 
-// panelKind is a layout of panels. A row is cut into groups of elems elements. A panel has floats numbers for
-// each group, and an arranged input has input numbers.
+// panelKind is a layout of panels. A row is cut into groups of elems elements. floats is the number of floats of a group in a
+// row of a panel, and input that in an arranged input.
 type panelKind struct {
 	elems, floats, input int
 	loops                []panelLoop // most inputs first

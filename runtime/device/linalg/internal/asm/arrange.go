@@ -7,53 +7,54 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// arranged says how x is arranged for a format: in groups of a given number of vectors of eight,
-// and then their sum.
+// arranged is the layout of arranged x. x is a sequence of groups. For floats a group has
+// some vectors of eight elements, and then a vector of sums. For bytes (int8) it has the
+// elements as signed bytes, then a vector of scales, then a vector of sums; see int8Loop.
 type arranged struct {
-	vectors int
-	// int8: the elements of a group are signed bytes; their scales follow, and then their
-	// sums, a vector each. See int8Loop.
-	int8   bool
-	signed bool // so are those of rows, and no sums are used
-	wide   bool // scales and sums are vectors of 64 bytes
+	vectors int  // of eight elements, in a group
+	int8    bool // elements are bytes
+	signed  bool // the codes of rows are signed, too; then the sums are not used
+	wide    bool // the vectors of scales and of sums have 64 bytes, else 32
 }
 
 var (
-	// single is of 32 elements: the upper half of a vector has elements 16 to 31.
+	// single has groups of 32 elements: one block or sub-block. The upper half of a vector has elements from 16 to 31.
 	single = &arranged{vectors: 4}
-	// pairs is of 64 elements, two blocks of formats that have one scale for 32: each
-	// has a half of the vectors.
+	// pairs has groups of 64 elements: two blocks of 32 with a scale each. The lower half of a
+	// vector has elements of the first block, the upper half those of the second.
 	pairs = &arranged{vectors: 8}
 
+	// signedSingle8, pairs8 and signedPairs8 are the same groups, as bytes.
 	signedSingle8 = &arranged{vectors: 4, int8: true, signed: true}
 	pairs8        = &arranged{vectors: 8, int8: true}
 	signedPairs8  = &arranged{vectors: 8, int8: true, signed: true}
-	// super8 is of 256 elements, a block of K-quants, with sums of 16 elements each.
+	// super8 and signedSuper8 have groups of 256 bytes: a block of a K-quant. The sums are of 16 elements each.
 	super8       = &arranged{vectors: 32, int8: true}
 	signedSuper8 = &arranged{vectors: 32, int8: true, signed: true}
 
-	// blocks8 is of 64 elements, two blocks whose scales and sums have half a vector each.
+	// blocks8 has groups of 64 bytes: two blocks of 32. The lower half of the vectors of scales and sums is for
+	// the first block, the upper half for the second.
 	blocks8 = &arranged{vectors: 8, int8: true, wide: true}
 )
 
-// elems is the number of elements of a group.
+// elems returns the number of elements of a group.
 func (a *arranged) elems() int { return 8 * a.vectors }
 
-// at returns the offset of a vector.
+// at returns the byte offset of a vector of floats, counted from the start of arranged x.
 func (a *arranged) at(vector int) int { return a.bytes()*(vector/a.vectors) + 32*(vector%a.vectors) }
 
-// bytesAt returns the offset of 32 elements that are bytes.
+// bytesAt returns the byte offset of the i-th 32 elements of x, which are bytes.
 func (a *arranged) bytesAt(i int) int {
 	n := a.elems() / 32
 	return a.bytes()*(i/n) + 32*(i%n)
 }
 
-// scaleAt returns the offset of the scales of a group of bytes, and sumAt that of the sums
-// of a group.
+// scaleAt returns the byte offset of the scales of a group of bytes; sumAt returns that of the
+// sums of a group.
 func (a *arranged) scaleAt(group int) int { return a.bytes()*group + a.elems() }
 func (a *arranged) sumAt(group int) int   { return a.bytes()*(group+1) - a.vector() }
 
-// vector is the size of the scales of a group, and of its sums.
+// vector returns the bytes of a group's scales, which are as many as those of its sums.
 func (a *arranged) vector() int {
 	if a.wide {
 		return 64
@@ -61,7 +62,7 @@ func (a *arranged) vector() int {
 	return 32
 }
 
-// bytes is the size of a group.
+// bytes returns the number of bytes of a group.
 func (a *arranged) bytes() int {
 	if a.int8 {
 		return a.elems() + 2*a.vector()
@@ -69,13 +70,17 @@ func (a *arranged) bytes() int {
 	return 32 * (a.vectors + 1)
 }
 
-// arrangeLoop emits the function that arranges x for rows whose elements are the
-// bytes of dwords. Byte b of eight dwords is taken out of them all with one mask,
-// which leaves element 4·i+b in dword i, times 256^b. So vector b of 32 elements holds
-// elements 4·i+b, divided by 256^b; the last is multiplied by an argument, as some
-// loops shift byte 3 down. Of pairs vectors 0 to 3 hold the first 16 elements of two
-// blocks, and 4 to 7 the others. The sums are those of the elements of a lane, times
-// another argument: they are for what all elements of a row have in common.
+// arrangeLoop emits the function that arranges x as floats. It matches how addBytes unpacks
+// rows: their codes are bytes, four in a dword. One mask takes byte b out of eight dwords at
+// once, and leaves element 4·i+b in lane i, times 256^b:
+//
+//	vector b of 32 elements, lane i:  element 4·i+b of x, divided by 256^b
+//
+// The argument last multiplies vector 3: 2^-24, or 1 for loops that shift byte 3 down instead of
+// masking it. With pairs, vectors 0 to 3 have the first 16 elements of two blocks, and
+// vectors 4 to 7 the last 16. Lane i of the sums adds up the elements of lane i, times the
+// argument common. The sums multiply what all elements of a block share: a minimum, or
+// the number that codes count from.
 func (g *gen) arrangeLoop(name string, a *arranged) {
 	elems := a.elems()
 	g.begin(name, "func(dst, x *float32, n int, common, last float32)",
@@ -126,7 +131,7 @@ func (g *gen) arrangeLoop(name string, a *arranged) {
 	g.end()
 }
 
-// transpose transposes both halves of four registers.
+// transpose transposes the 4×4 matrix of floats in each 128-bit half of four registers.
 func (g *gen) transpose(v [4]reg.VecVirtual) (t [4]reg.VecVirtual) {
 	var pairs [4]reg.VecVirtual
 	for i := range pairs {
@@ -143,8 +148,8 @@ func (g *gen) transpose(v [4]reg.VecVirtual) (t [4]reg.VecVirtual) {
 	return t
 }
 
-// sumLoop emits the function that adds up the lanes of the sums of a stretch, in the order
-// of sumYMM.
+// sumLoop emits the function that adds up the eight lanes of every running sum of a stretch,
+// in the order of sumYMM.
 func (g *gen) sumLoop(t tile) {
 	const name = "sumLanesAVX2"
 	g.begin(name, "func(sums *float32, n int)",
@@ -169,8 +174,8 @@ func (g *gen) sumLoop(t tile) {
 	g.end()
 }
 
-// addLanes returns the sums of the lowest four lanes of each register, in the order of
-// sumXMM.
+// addLanes returns a register whose lane j has the sum of the lowest four lanes of v[j], in
+// the order of sumXMM.
 func (g *gen) addLanes(v [4]reg.VecVirtual) reg.VecVirtual {
 	v = g.transpose(v)
 	for j := range 2 {

@@ -7,17 +7,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The limits of the argument of the exponential: e^x rounds to 0 below and to
-// infinity above.
+// Limits of the argument of the exponential: e^x rounds to 0 below expLow, and to infinity
+// above expHigh.
 const (
 	expLow  = -104
 	expHigh = 89
 )
 
-// expLoop emits e^x with an error below two units in the last place. The
-// argument is reduced to x = k·ln2 + r with |r| ≤ ln2/2, e^r is its Taylor
-// polynomial of degree 7 (remainder below 6e-9), and 2^k is multiplied on in two
-// halves, so that results round to subnormal numbers, 0 and infinity by themselves.
+// expLoop emits e^x with an error below two units in the last place. It splits the argument into
+// x = k·ln2 + r with |r| ≤ ln2/2. e^r is the Taylor polynomial of degree 7, whose
+// remainder is below 6e-9. The result is multiplied by 2^k in two steps of about 2^(k/2), so
+// that it rounds to subnormal numbers, 0 and infinity without special cases.
 func (g *gen) expLoop(v isa) {
 	g.begin("exp"+v.suffix, "func(x *float32, n int)", "exp"+v.suffix+" replaces n floats by their exponentials.")
 	x := g.pointer("x", 4)
@@ -34,10 +34,10 @@ func (g *gen) expLoop(v isa) {
 	taylor := []float32{1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 1.0 / 2, 1, 1}
 	g.each(v, []pointer{x}, func(i int) {
 		r, k, p := v.vector(g), v.vector(g), v.vector(g)
-		// VMAXPS and VMINPS return the first of these operands if one is NaN.
+		// VMAXPS and VMINPS return the first of these operands (in Go's order) if one is NaN.
 		g.VMAXPS(x.at(i), low, r)
 		g.VMINPS(r, high, r)
-		// Adding the shift rounds to an integer, which the low bits hold.
+		// Adding 1.5·2^23 rounds log2e·r to an integer, and leaves the integer in the low bits of the float.
 		g.VMOVAPS(shift, k)
 		g.VFMADD231PS(log2e, r, k)
 		whole := v.vector(g)

@@ -8,6 +8,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// formats2 are the formats of four bits and more, for AVX2. low2.go has the others.
 var formats2 = []format{
 	{name: "F32", elems: 32, bytes: 128, begin: plain2(4, (*gen).f32x8), shared: 4},
 	{name: "F16", elems: 32, bytes: 64, begin: plain2(2, (*gen).f16x8), shared: 4},
@@ -25,8 +26,8 @@ var formats2 = []format{
 	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XSx2, folded: true, arranged: single, together: 2, int8: signedSuper8, begin8: iq4_XS8},
 }
 
-// plain2 is the loop of a format without blocks; load widens 8 elements of size
-// bytes to float32.
+// plain2 returns begin of a format without blocks (F32, F16, BF16). load converts 8 elements
+// of size bytes each to float32.
 func plain2(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, shape) func(*loop) {
 	return func(*gen, shape) func(*loop) {
 		return func(l *loop) {
@@ -40,6 +41,7 @@ func plain2(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, sh
 	}
 }
 
+// f32x8, f16x8 and bf16x8 load eight elements as float32.
 func (g *gen) f32x8(m operand.Mem) reg.VecVirtual { return g.load2(m) }
 
 func (g *gen) f16x8(m operand.Mem) reg.VecVirtual {
@@ -55,19 +57,22 @@ func (g *gen) bf16x8(m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-// nibbles2 is the loop of the formats with 32 elements in 16 bytes under one
-// scale, two blocks at a time: each has a half of the registers. The fields are offsets
-// in the block; an offset of 0 says that the format has no such field.
+// nibbles2 is the loop of the formats with blocks of 32 elements in 16 bytes and one scale per
+// block: Q4_0, Q4_1, Q5_0, Q5_1, IQ4_NL and MXFP4. A step takes two blocks, one in each half
+// of the registers. In ggml's layout byte i of qs has element i in its low nibble and element
+// 16+i in its high nibble. The fields are byte offsets in the block; 0 means that the
+// format has no such field.
 type nibbles2 struct {
-	table *table // what the nibbles stand for, if not themselves
-	min   int    // half that is added to every element
-	qh    int    // fifth bits
-	qs    int    // nibbles
-	power bool   // the scale is the byte e for 2^(e-128), not a half
+	table *table // the numbers of the 16 codes; nil: a code is its own number
+	min   int    // float16 that is added to every element
+	qh    int    // dword with the fifth bit of each element
+	qs    int    // 16 bytes of nibbles
+	power bool   // the scale is a byte e, for 2^(e-128), instead of a float16
 }
 
+// begin is format.begin.
 func (n nibbles2) begin(g *gen, t shape) func(*loop) {
-	// Without a table or fifth bits the masks of nibbles do it all.
+	// Nibbles without a table or a fifth bit need no step in bytes: nibbleMasks selects them from dwords.
 	plain := n.table == nil && n.qh == 0 && !t.int8
 	var low, table operand.Op
 	var masks []operand.Op
@@ -96,7 +101,7 @@ func (n nibbles2) begin(g *gen, t shape) func(*loop) {
 			if n.min == 0 {
 				p.begin(0)
 			}
-			for half := range 2 { // of the elements of either block
+			for half := range 2 { // first the low nibbles of both blocks, then the high ones
 				codes := p.each(func(r int, row row) reg.VecVirtual {
 					v := q[r-p.first()]
 					if half == 0 && !plain {
@@ -124,7 +129,8 @@ func (n nibbles2) begin(g *gen, t shape) func(*loop) {
 	}
 }
 
-// halves2 returns the half at an offset in two blocks, each in half of the lanes.
+// halves2 converts the float16 at an offset of two blocks to float32: the first block's in
+// the lower four lanes, the second block's in the upper four. second is the distance of the blocks in bytes.
 func (g *gen) halves2(block reg.Register, offset, second int) reg.VecVirtual {
 	v, other := g.YMM(), g.XMM()
 	g.VPBROADCASTW(at(block, offset), v.AsX())
@@ -134,7 +140,7 @@ func (g *gen) halves2(block reg.Register, offset, second int) reg.VecVirtual {
 	return v
 }
 
-// scale returns the scales of two blocks, each in half of the lanes.
+// scale returns the scales of two blocks, each in four lanes.
 func (n nibbles2) scale(g *gen, block reg.Register, second int) reg.VecVirtual {
 	if !n.power {
 		return g.halves2(block, 0, second)
@@ -153,9 +159,9 @@ func (n nibbles2) scale(g *gen, block reg.Register, second int) reg.VecVirtual {
 	return v[0]
 }
 
-// byteTable returns the 16 entries of a table, once in each half: VPSHUFB looks up within
-// halves. They are signed bytes for products of these, and else less the smallest one and
-// unsigned.
+// byteTable returns the 16 entries of a table as bytes, once in each half of a register,
+// because VPSHUFB looks up within halves. In the loops over bytes the entries are signed. In the loops over
+// floats the smallest entry is subtracted from each, which makes them unsigned.
 func (g *gen) byteTable(t shape, of *table) operand.Op {
 	name, smallest := of.name+"Bytes", slices.Min(of.values[:])
 	if t.int8 {
@@ -168,7 +174,7 @@ func (g *gen) byteTable(t shape, of *table) operand.Op {
 	return g.constant2(t, g.bytes(name, b...))
 }
 
-// lookup2 replaces the bytes of index by entries of a table.
+// lookup2 replaces each byte of index by table[index].
 func (g *gen) lookup2(table operand.Op, index reg.Register) {
 	if m, ok := table.(operand.Mem); ok {
 		table = g.load2(m)
@@ -176,8 +182,9 @@ func (g *gen) lookup2(table operand.Op, index reg.Register) {
 	g.VPSHUFB(index, table, index)
 }
 
-// fifthBits returns 16 in byte i of either half of a register where bit i of the dword at
-// an offset in its block is set, or bit 16 + i for the other half of the elements.
+// fifthBits returns the fifth bits of 16 elements of each of two blocks, as the value 16 or 0
+// of a byte. Byte i of a half of the register has bit 16·half + i of the dword qh, which is at
+// an offset of that half's block.
 func (g *gen) fifthBits(block reg.Register, offset, second, half int) reg.VecVirtual {
 	var source, bit []byte
 	for i := range 32 {
@@ -196,6 +203,7 @@ func (g *gen) fifthBits(block reg.Register, offset, second, half int) reg.VecVir
 	return v
 }
 
+// q8_0x2 is the loop of Q8_0: a float16 scale, then 32 signed bytes.
 func q8_0x2(_ *gen, t shape) func(*loop) {
 	return func(l *loop) {
 		if !t.int8 {
@@ -213,8 +221,9 @@ func q8_0x2(_ *gen, t shape) func(*loop) {
 	}
 }
 
-// affine2 is the loop of Q4_K and Q5_K. The scales and minima of a block go to
-// the stack as floats, from where they are broadcast.
+// affine2 returns begin of Q4_K or, with fifth bits, Q5_K. Before a block is multiplied,
+// storeScales writes its scales and minima to the stack as floats; each sub-block then
+// broadcasts its own.
 func affine2(fifth bool) func(*gen, shape) func(*loop) {
 	qs := 16
 	if fifth {
@@ -255,7 +264,7 @@ func affine2(fifth bool) func(*gen, shape) func(*loop) {
 	}
 }
 
-// storeScales writes a block's 8 scales times d and 8 minima times dmin to m.
+// storeScales writes 16 floats to m: the block's 8 scales times d, then its 8 minima times dmin.
 func (g *gen) storeScales(block reg.Register, m operand.Mem) {
 	head, packed := g.unpackScales(avx2, block)
 	halves := g.XMM()
@@ -274,7 +283,7 @@ func (g *gen) storeScales(block reg.Register, m operand.Mem) {
 	}
 }
 
-// fifthBitsOf returns bit sub of the 32 bytes at m, moved to bit 4.
+// fifthBitsOf returns bit sub of each of the 32 bytes at m, as bit 4 of the byte.
 func (g *gen) fifthBitsOf(sub int, m operand.Mem) reg.VecVirtual {
 	v := g.YMM()
 	g.VMOVDQU(m, v)
@@ -287,6 +296,7 @@ func (g *gen) fifthBitsOf(sub int, m operand.Mem) reg.VecVirtual {
 	return v
 }
 
+// q6_Kx2 is the loop of Q6_K. It keeps the 16 scales of a block, times d, as floats on the stack.
 func q6_Kx2(g *gen, t shape) func(*loop) {
 	var low operand.Op = g.bytes("mask15", repeat(64, byte(15))...)
 	masks := g.masks("byte", 0xff, 3, 2)
@@ -305,7 +315,7 @@ func q6_Kx2(g *gen, t shape) func(*loop) {
 				g.VMOVUPS(s, scales.Offset(64*r+32*i))
 			}
 		}
-		for group := range 8 { // of 32 elements, 16 in either half of a register
+		for group := range 8 { // of 32 elements; each half of a register has 16, which share a scale
 			l.partials(func(p *partial) {
 				q := p.each(func(_ int, row row) reg.VecVirtual { return g.bytesQ6_K(row.block, group, low, upper) })
 				p.begin(group)
@@ -321,13 +331,17 @@ func q6_Kx2(g *gen, t shape) func(*loop) {
 	}
 }
 
-// bytesQ6_K returns the 32 elements of a group, 0–63.
+// bytesQ6_K returns the 32 codes of a group as bytes of 0 to 63. Of each 128 elements (half),
+// with k the group in the half, ggml's block_q6_K keeps
+//
+//	bits 0–3  low (k < 2) or high nibble of byte 64·half + 32·(k%2) + i of ql
+//	bits 4–5  bits 2k and 2k+1 of byte 32·half + i of qh
 func (g *gen) bytesQ6_K(block reg.Register, group int, low, upper operand.Op) reg.VecVirtual {
 	half, k := group/4, group%4
 	q, high := g.YMM(), g.YMM()
 	g.VMOVDQU(at(block, 64*half+32*(k%2)), q)
 	g.VMOVDQU(at(block, 128+32*half), high)
-	// Bring bits 2k and 2k+1 of the bytes of qh to bits 4 and 5.
+	// Move bits 2k and 2k+1 of the bytes of qh to bits 4 and 5.
 	switch k {
 	case 0:
 		g.VPSLLW(operand.U8(4), high, high)
@@ -345,8 +359,8 @@ func (g *gen) bytesQ6_K(block reg.Register, group int, low, upper operand.Op) re
 	return q
 }
 
-// nibbles returns bytes whose low nibbles are the low ones of the 16 bytes at m, then
-// the high ones.
+// nibbles returns 32 bytes whose low nibbles are the low nibbles of the 16 bytes at m, then
+// their high nibbles. The upper four bits of a result byte are not cleared.
 func (g *gen) nibbles(m operand.Mem) reg.VecVirtual {
 	q := g.YMM()
 	g.VBROADCASTI128(m, q)
@@ -354,7 +368,7 @@ func (g *gen) nibbles(m operand.Mem) reg.VecVirtual {
 	return q
 }
 
-// panelKind is what a panel of a folded format has: that of Q8_0 is of inputs as they are.
+// panelKind returns the kind of panel that a folded format fills. Q8_0 has no arranged inputs, and so no sums of inputs.
 func (f format) panelKind() panelKind {
 	vectors, arranged := 4, f.arranged != nil
 	if arranged {

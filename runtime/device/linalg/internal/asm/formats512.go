@@ -5,6 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// formats512 are the formats of four bits and more, for AVX-512. low512.go has the others.
 var formats512 = []format{
 	{name: "F32", elems: 32, bytes: 128, begin: plain512(4, (*gen).f32x16), shared: 8},
 	{name: "F16", elems: 32, bytes: 64, begin: plain512(2, (*gen).f16x16), shared: 8},
@@ -22,8 +23,8 @@ var formats512 = []format{
 	{name: "IQ4_XS", elems: 256, bytes: 136, begin: iq4_XSx512, shared: 8},
 }
 
-// plain512 is the loop of a format without blocks; load widens 16 elements of
-// size bytes to float32.
+// plain512 returns begin of a format without blocks (F32, F16, BF16). load converts 16
+// elements of size bytes each to float32.
 func plain512(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, shape) func(*loop) {
 	return func(*gen, shape) func(*loop) {
 		return func(l *loop) {
@@ -37,6 +38,7 @@ func plain512(size int, load func(*gen, operand.Mem) reg.VecVirtual) func(*gen, 
 	}
 }
 
+// f32x16, f16x16 and bf16x16 load 16 elements as float32.
 func (g *gen) f32x16(m operand.Mem) reg.VecVirtual { return g.load512(m) }
 
 func (g *gen) f16x16(m operand.Mem) reg.VecVirtual {
@@ -52,19 +54,20 @@ func (g *gen) bf16x16(m operand.Mem) reg.VecVirtual {
 	return v
 }
 
-// nibbles512 is the loop of the formats with 32 elements in 16 bytes under one
-// scale. The fields are the table and the offsets in the block; an offset of 0
-// says that the format has no such field. The table is scaled once per block
-// (the minimum added), so a weight costs one permutation.
+// nibbles512 is the loop of the formats with blocks of 32 elements in 16 bytes and one scale
+// per block (see nibbles2 for the layout). The loop scales the table once per block, and adds
+// the minimum to it. So a vector of weights costs one permutation. The fields are byte
+// offsets in the block; 0 means that the format has no such field.
 type nibbles512 struct {
-	table *table
-	upper *table // the table of elements whose fifth bit is set
-	min   int    // half that is added to every element
-	qh    int    // fifth bits
-	qs    int    // nibbles
-	power bool   // the scale is the byte e for 2^(e-128), not a half
+	table *table // the numbers of the 16 codes
+	upper *table // the numbers of the codes whose fifth bit is set; nil: none
+	min   int    // float16 that is added to every element
+	qh    int    // dword with the fifth bit of each element
+	qs    int    // 16 bytes of nibbles
+	power bool   // the scale is a byte e, for 2^(e-128), instead of a float16
 }
 
+// begin is format.begin.
 func (n nibbles512) begin(g *gen, _ shape) func(*loop) {
 	table := g.table512(n.table)
 	var upper reg.VecVirtual
@@ -100,6 +103,7 @@ func (n nibbles512) begin(g *gen, _ shape) func(*loop) {
 	}
 }
 
+// scale returns the block's scale in all lanes.
 func (n nibbles512) scale(g *gen, block reg.Register) reg.VecVirtual {
 	if !n.power {
 		return g.half512(at(block, 0))
@@ -124,6 +128,7 @@ func (g *gen) scaleTable(table, scale reg.Register, min reg.VecVirtual) reg.VecV
 	return t
 }
 
+// q8_0x512 is the loop of Q8_0: a float16 scale, then 32 signed bytes.
 func q8_0x512(*gen, shape) func(*loop) {
 	return func(l *loop) {
 		l.loadX(0, 2)
@@ -140,28 +145,29 @@ func q8_0x512(*gen, shape) func(*loop) {
 	}
 }
 
-// affine512 is the loop of Q4_K and Q5_K. The scales and minima of a block go to
-// the stack as floats, from where they are broadcast.
+// affine512 is the loop of Q4_K and Q5_K. Before a block is multiplied, its scales and
+// minima are written to the stack as floats; each sub-block then broadcasts its own.
 type affine512 struct {
-	qs int // offset of the nibbles
-	qh int // offset of the fifth bits, 0 for none
+	qs int // byte offset of the nibbles
+	qh int // byte offset of the fifth bits; 0: none
 }
 
-// tables512 are the constants of affine512 and where the scales of the rows are.
+// tables512 has the constants of affine512, and the address of the scales.
 type tables512 struct {
-	lower, upper reg.VecVirtual // 0–15 and 16–31
-	nibble       reg.VecVirtual // the mask of the bits of lower
-	scales       operand.Mem    // 8 scales and 8 minima for each row
+	lower, upper reg.VecVirtual // the numbers 0 to 15 and 16 to 31
+	nibble       reg.VecVirtual // 15 in every dword: the bits of a code that qs gives
+	scales       operand.Mem    // per row 16 floats: 8 scales times d, 8 minima times dmin
 }
 
+// begin is format.begin.
 func (a affine512) begin(g *gen, s shape) func(*loop) {
 	t := tables512{lower: g.table512(&from0), scales: g.AllocLocal(64 * s.rows)}
-	spread := g.load512(g.dwords("spread", append(repeat(8, uint32(0)), repeat(8, uint32(1))...)...)) // the lanes of d and dmin
+	spread := g.load512(g.dwords("spread", append(repeat(8, uint32(0)), repeat(8, uint32(1))...)...)) // eight lanes of d, eight of dmin
 	if a.qh != 0 {
 		t.upper, t.nibble = g.table512(&from16), g.load512(g.dwords("dwords15x16", repeat(16, uint32(15))...))
 	}
 	return func(l *loop) {
-		var fifths [][2]reg.VecVirtual // of the rows, where they can be shifted to bit 4
+		var fifths [][2]reg.VecVirtual // per row: qh as dwords, with the fifth bits of the next sub-block at bit 4
 		for r, row := range l.rows {
 			head, packed := g.unpackScales(avx512, row.block)
 			both, d := g.ZMM(), g.ZMM()
@@ -179,7 +185,7 @@ func (a affine512) begin(g *gen, s shape) func(*loop) {
 				fifths = append(fifths, qh)
 			}
 		}
-		for pair := range 4 { // of sub-blocks that share their bytes of qs
+		for pair := range 4 { // two sub-blocks of 32 elements: low and high nibbles of the same bytes of qs
 			l.loadX(4*pair, 4)
 			for r := range l.rows {
 				var qh [2]reg.VecVirtual
@@ -192,8 +198,9 @@ func (a affine512) begin(g *gen, s shape) func(*loop) {
 	}
 }
 
-// addPair adds two sub-blocks of row r: first the low nibbles, then the high ones. The fifth bits of the first are bits 4
-// of qh; it leaves those of the next sub-block there.
+// addPair adds two sub-blocks of row r: first the low nibbles, then the high ones. On entry
+// bit 4 of each dword of qh is the fifth bit of an element of the first sub-block. On return it is
+// that of the sub-block after the pair.
 func (a affine512) addPair(l *loop, t tables512, pair, r int, qh [2]reg.VecVirtual) {
 	row := l.rows[r]
 	var q [2]reg.VecVirtual
@@ -234,7 +241,7 @@ func (a affine512) addPair(l *loop, t tables512, pair, r int, qh [2]reg.VecVirtu
 	}
 }
 
-// affineTable returns table·scale - min of two floats in memory.
+// affineTable returns table·scale - min. scale and min are float32 in memory.
 func (g *gen) affineTable(table reg.Register, scale, min operand.Mem) reg.VecVirtual {
 	t := g.ZMM()
 	g.VBROADCASTSS(scale, t)
@@ -242,8 +249,9 @@ func (g *gen) affineTable(table reg.Register, scale, min operand.Mem) reg.VecVir
 	return t
 }
 
-// q6_Kx512 puts the low and upper bits of 64 elements together as bytes, which it widens from the stack: a part of a
-// register would have to be moved first.
+// q6_Kx512 is the loop of Q6_K. It builds the codes of 64 elements as bytes, and stores them on the stack.
+// From there VPMOVSXBD widens 16 of them at a time; from a register each part would
+// have to be moved down first. The 16 scales of a block, times d, are floats on the stack.
 func q6_Kx512(g *gen, t shape) func(*loop) {
 	codes := g.codesQ6_K()
 	bias := g.load512(g.bytes("bias32", repeat(64, byte(32))...))
@@ -256,7 +264,7 @@ func q6_Kx512(g *gen, t shape) func(*loop) {
 			g.VMULPS(g.half512(at(row.block, 208)), scale, scale)
 			g.VMOVUPS(scale, scales.Offset(64*r))
 		}
-		for group := range 4 { // of 64 elements: 32 and 32 that share their bytes of qh
+		for group := range 4 { // 64 elements: twice 32 that share their bytes of qh
 			l.loadX(4*group, 4)
 			for r, row := range l.rows {
 				q := codes(row.block, group)
@@ -274,8 +282,8 @@ func q6_Kx512(g *gen, t shape) func(*loop) {
 	}
 }
 
-// codesQ6_K returns what emits the 64 elements of a group as bytes, 0–63: 32 and 32 that
-// share their bytes of qh.
+// codesQ6_K returns a function that emits the 64 codes of a group as bytes of 0 to 63. The
+// two halves of the register share their bytes of qh; see bytesQ6_K for the layout.
 func (g *gen) codesQ6_K() func(block reg.Register, group int) reg.VecVirtual {
 	low := g.load512(g.bytes("mask15", repeat(64, byte(15))...))
 	all := g.load512(g.bytes("mask63", repeat(64, byte(63))...))
@@ -285,7 +293,7 @@ func (g *gen) codesQ6_K() func(block reg.Register, group int) reg.VecVirtual {
 		q, high := g.ZMM(), g.ZMM()
 		g.VMOVDQU32(at(block, 64*(group/2)), q)
 		g.VBROADCASTI64X4(at(block, 128+32*(group/2)), high)
-		// Bring the upper bits to bits 4 and 5; q gives bits 0–3.
+		// Move the two upper bits of each code to bits 4 and 5; q has bits 0 to 3.
 		if group%2 == 0 {
 			g.VPSLLVQ(left, high, high)
 		} else {
@@ -298,6 +306,7 @@ func (g *gen) codesQ6_K() func(block reg.Register, group int) reg.VecVirtual {
 	}
 }
 
+// iq4_XSx512 is the loop of IQ4_XS. It scales the table of levels once per sub-block of 32.
 func iq4_XSx512(g *gen, t shape) func(*loop) {
 	table := g.table512(&levels)
 	scales := g.AllocLocal(32 * t.rows)

@@ -11,16 +11,16 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// gen is an avo context with what both instruction sets share. Operands are in
+// gen is an avo context with helpers for both instruction sets. Operands are in
 // Go's order: the destination comes last.
 type gen struct {
 	*build.Context
 	constants map[string][]byte // the data sections emitted so far, by name
-	locals    []operand.Mem     // the function's memory of the stack
-	taken     int               // how much of it the loop has
+	locals    []operand.Mem     // the function's stack slots; see local
+	taken     int               // number of slots that the current loop uses
 }
 
-// begin starts a function of the package.
+// begin starts a function. It can be called on any stack (NOSPLIT), and its arguments do not escape.
 func (g *gen) begin(name, signature string, doc ...string) {
 	g.Function(name)
 	g.Attributes(attr.NOSPLIT)
@@ -30,7 +30,8 @@ func (g *gen) begin(name, signature string, doc ...string) {
 	g.Doc(doc...)
 }
 
-// local returns some bytes of the stack. The loops of a function follow each other, and so they have the same.
+// local returns a stack slot of size bytes. The loops of a function run one after the other, so they
+// share the slots: slot i of every loop is the same memory.
 func (g *gen) local(size int) operand.Mem {
 	if g.taken == len(g.locals) {
 		g.locals = append(g.locals, g.AllocLocal(size))
@@ -39,20 +40,21 @@ func (g *gen) local(size int) operand.Mem {
 	return g.locals[g.taken-1]
 }
 
-// end returns, leaving the upper halves of the vector registers clear for SSE code.
+// end returns from the function. VZEROUPPER clears the upper halves of the vector registers;
+// SSE code after it would be slow otherwise.
 func (g *gen) end() {
 	g.VZEROUPPER()
 	g.RET()
 }
 
-// param loads a pointer or integer argument.
+// param loads a pointer or integer argument into a register.
 func (g *gen) param(name string) reg.GPVirtual {
 	r := g.GP64()
 	g.Load(g.Param(name), r)
 	return r
 }
 
-// bytes returns read-only data that holds b. A name has the same data everywhere.
+// bytes returns the address of read-only data b. Two uses of a name must have the same data.
 func (g *gen) bytes(name string, b ...byte) operand.Mem {
 	symbol := operand.NewDataAddr(operand.NewStaticSymbol(name), 0)
 	if have, ok := g.constants[name]; ok {
@@ -75,7 +77,7 @@ func (g *gen) bytes(name string, b ...byte) operand.Mem {
 	return symbol
 }
 
-// dwords returns read-only data that holds little-endian 32-bit words.
+// dwords is bytes for little-endian 32-bit words.
 func (g *gen) dwords(name string, words ...uint32) operand.Mem {
 	var b []byte
 	for _, w := range words {
@@ -84,7 +86,7 @@ func (g *gen) dwords(name string, words ...uint32) operand.Mem {
 	return g.bytes(name, b...)
 }
 
-// qwords returns read-only data that holds little-endian 64-bit words.
+// qwords is bytes for little-endian 64-bit words.
 func (g *gen) qwords(name string, words ...uint64) operand.Mem {
 	var b []byte
 	for _, w := range words {
@@ -93,7 +95,7 @@ func (g *gen) qwords(name string, words ...uint64) operand.Mem {
 	return g.bytes(name, b...)
 }
 
-// floats returns read-only data that holds f as float32.
+// floats is bytes for float32.
 func (g *gen) floats(name string, f ...float32) operand.Mem {
 	var words []uint32
 	for _, v := range f {
@@ -102,7 +104,7 @@ func (g *gen) floats(name string, f ...float32) operand.Mem {
 	return g.dwords(name, words...)
 }
 
-// repeat returns n copies of v.
+// repeat returns a slice of n copies of v.
 func repeat[T any](n int, v T) []T {
 	s := make([]T, n)
 	for i := range s {
@@ -111,7 +113,7 @@ func repeat[T any](n int, v T) []T {
 	return s
 }
 
-// table is what the 16 values of a nibble stand for, and its name in the data.
+// table maps the 16 values of a nibble to numbers. name is the symbol of its data.
 type table struct {
 	name   string
 	values [16]float32
@@ -122,13 +124,13 @@ var (
 	fromMinus8  = ramp("fromMinus8", -8)
 	from0       = ramp("from0", 0)
 	from16      = ramp("from16", 16)
-	// levels is the table that IQ4_NL and IQ4_XS share.
+	// levels is the code book of IQ4_NL and IQ4_XS.
 	levels = table{"levels", [16]float32{-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113}}
-	// e2m1 is the table of MXFP4: the E2M1 numbers, doubled.
+	// e2m1 is the code book of MXFP4 and NVFP4: E2M1 numbers, doubled to be integers.
 	e2m1 = table{"e2m1", [16]float32{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}}
 )
 
-// ramp returns the table of 16 consecutive numbers from first on.
+// ramp returns the table of 16 consecutive integers that begin with first.
 func ramp(name string, first int) table {
 	t := table{name: name}
 	for i := range t.values {
@@ -137,12 +139,12 @@ func ramp(name string, first int) table {
 	return t
 }
 
-// at returns the memory at base + offset bytes.
+// at returns the memory at a byte offset from base.
 func at(base reg.Register, offset int) operand.Mem {
 	return operand.Mem{Base: base, Disp: offset}
 }
 
-// sumXMM adds the four lanes of v into its lowest.
+// sumXMM adds the four lanes of v into lane 0.
 func (g *gen) sumXMM(v reg.VecVirtual) {
 	t := g.XMM()
 	g.VPSHUFD(operand.U8(0x4e), v, t) // lanes 2 3 0 1
@@ -151,7 +153,7 @@ func (g *gen) sumXMM(v reg.VecVirtual) {
 	g.VADDSS(t, v, v)
 }
 
-// sumYMM adds the eight lanes of v and returns a register with the sum lowest.
+// sumYMM returns a register whose lane 0 has the sum of the eight lanes of v.
 func (g *gen) sumYMM(v reg.Register) reg.VecVirtual {
 	y := v.(reg.Vec)
 	high := g.XMM()
@@ -161,7 +163,7 @@ func (g *gen) sumYMM(v reg.Register) reg.VecVirtual {
 	return high
 }
 
-// sumZMM adds the sixteen lanes of v and returns a register with the sum lowest.
+// sumZMM returns a register whose lane 0 has the sum of the sixteen lanes of v.
 func (g *gen) sumZMM(v reg.VecVirtual) reg.VecVirtual {
 	high := g.YMM()
 	g.VEXTRACTF64X4(operand.U8(1), v, high)
@@ -169,7 +171,8 @@ func (g *gen) sumZMM(v reg.VecVirtual) reg.VecVirtual {
 	return g.sumYMM(high)
 }
 
-// powers returns 2^(e-128) for every byte e, the scales of MXFP4.
+// powers returns a table of 2^(e-128) for every byte e. These are the scales of MXFP4,
+// halved because e2m1 is doubled.
 func (g *gen) powers() operand.Mem {
 	f := make([]float32, 256)
 	for e := range f {
@@ -178,10 +181,17 @@ func (g *gen) powers() operand.Mem {
 	return g.floats("powers", f...)
 }
 
-// unpackScales returns the first 16 bytes of a Q4_K or Q5_K block, d, dmin and
-// scales[12], as they are, and its 8 scales and 8 minima as bytes. As dwords the
-// head is [d|dmin, a, b, c]; the scales are the bytes a&63 and c&15|a>>6<<4, the
-// minima b&63 and c>>4|b>>6<<4. So all sixteen bytes are low | high with
+// unpackScales unpacks the first 16 bytes of a Q4_K or Q5_K block (ggml's block_q4_K):
+//
+//	bytes  0–1   2–3    4–7  8–11  12–15
+//	field  d     dmin   a    b     c        (a, b, c are scales[12])
+//
+// head is these 16 bytes as they are. scales has 16 bytes: 8 scales, then 8 minima, 6 bits each.
+//
+//	scales 0–3 = a&63    scales 4–7 = c&15 | a>>6<<4
+//	minima 0–3 = b&63    minima 4–7 = c>>4 | b>>6<<4
+//
+// As dwords all sixteen are low | high, with
 //
 //	low  = [a, c, b, c>>4] & [63, 15, 63, 15]
 //	high = [0, a>>2, 0, b>>2] & 48

@@ -9,9 +9,10 @@ import (
 	"mla/runtime/quant"
 )
 
-// Formats with a code book for inputs of floats, with AVX2. Books are tables of package linalg: as floats an entry is a
-// load and nothing else.
+// Formats with a code book, for AVX2 and inputs of floats. The books are variables of package linalg with
+// float32 values, so that one load brings a whole entry.
 
+// begin is format.begin of the loops over floats.
 func (f grid) begin(g *gen, t shape) func(*loop) {
 	b := gridBlock{gen: g, grid: f, isa: avx2, floats: true, book: g.variable("book" + bookName(f.Type))}
 	var toSign [4]reg.VecVirtual
@@ -30,7 +31,8 @@ func (f grid) begin(g *gen, t shape) func(*loop) {
 	})
 }
 
-// addFloats adds a sub-block of a row.
+// addFloats adds the current sub-block of a row, eight elements at a time. toSign and sign serve formats with
+// signs: a set bit selects the negated scale. They are not used for shifted formats.
 func (b *gridBlock) addFloats(l *loop, row row, toSign [4]reg.VecVirtual, sign reg.VecVirtual) {
 	var bits, scale, minus, shift reg.VecVirtual
 	if !b.shifted() {
@@ -69,7 +71,7 @@ func (b *gridBlock) addFloats(l *loop, row row, toSign [4]reg.VecVirtual, sign r
 	}
 }
 
-// scaleAt is where the scale of eight i of a sub-block is, as a float.
+// scaleAt returns the memory of the float32 scale of the i-th eight elements of the current sub-block.
 func (b *gridBlock) scaleAt(i int) operand.Mem {
 	if b.halfs {
 		return b.stack.Offset(gridScales + 8*b.sub + 2*i)
@@ -77,18 +79,19 @@ func (b *gridBlock) scaleAt(i int) operand.Mem {
 	return b.stack.Offset(gridScales + 4*b.sub)
 }
 
-// entryAt is where an entry of floats is, and wordAt a word on the stack.
+// entryAt returns the memory of the block's i-th entry of floats. The word on the stack is the entry's byte offset.
 func (b *gridBlock) entryAt(i int) operand.Mem {
 	return operand.Mem{Base: b.book, Index: b.wordAt(gridNumbers + 2*i), Scale: 1}
 }
 
+// wordAt loads a word from a byte offset of the block's stack.
 func (b *gridBlock) wordAt(offset int) reg.GPVirtual {
 	n := b.GP64()
 	b.MOVWQZX(b.stack.Offset(offset), n)
 	return n
 }
 
-// entryShift is the size of an entry of floats, as a shift.
+// entryShift returns log2 of the bytes of an entry of floats.
 func (f grid) entryShift() int {
 	if f.four {
 		return fourFloats
@@ -96,9 +99,10 @@ func (f grid) entryShift() int {
 	return eightFloats
 }
 
-// formatName is a format's name in those of functions, and bookName that of its code book in those of tables.
+// formatName returns the format's name for the names of functions.
 func formatName(t quant.Type) string { return strings.ToUpper(t.String()) }
 
+// bookName returns the code book's name for the names of variables: IQ1_S and IQ1_M share one.
 func bookName(t quant.Type) string {
 	if t == quant.IQ1_S || t == quant.IQ1_M {
 		return "IQ1"
@@ -106,14 +110,15 @@ func bookName(t quant.Type) string {
 	return formatName(t)
 }
 
-// base returns a register with the address of a table.
+// base returns a register with the address of m.
 func (g *gen) base(m operand.Mem) reg.GPVirtual {
 	r := g.GP64()
 	g.LEAQ(m, r)
 	return r
 }
 
-// spreadHalf returns the half whose four nibbles are the upper ones of the four words at m, in every lane.
+// spreadHalf returns the float16 of an IQ1_M block as float32, in all lanes. Its four nibbles are bits
+// 12–15 of the four words at m, the lowest nibble first.
 func (g *gen) spreadHalf(m operand.Mem) reg.VecVirtual {
 	half, word := g.GP64(), g.GP64()
 	for k := range 4 {

@@ -8,35 +8,44 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// What the loops of formats with a code book leave on the stack of a block, per format: numbers of entries, signs and
-// scales are made for the whole block with instructions of vectors. So an entry takes one load of its number and one of
-// itself.
+// Unpacking of formats with a code book. For a whole block, vector instructions compute the numbers of
+// the entries, the signs and the scales, and store them on the stack. After that an entry takes two
+// loads: one of its number, one of the entry itself.
 
-// Where the stack has what of a block. For bytes: scales as 16 words and after them the factor of all, 32 bytes of
-// signs or of shifts, the scales as evenOdd leaves them, and numbers of entries as words. For floats scales and shifts are floats,
-// and numbers are offsets of entries.
+// Byte offsets of a block's fields on the stack:
+//
+//	offset            loops over bytes                             loops over floats
+//	gridScales   0    16 scales, words; one of 32 elements twice   8 or 16 scales, floats
+//	gridFactor  32    d·unit, float32                              (in a register)
+//	gridSigns   64    32 bytes of signs or shifts                  32 bytes of signs, or 32 shifts, floats
+//	gridWords   96    the scales in the order of evenOdd           (unused)
+//	gridNumbers 192   numbers of entries, words                    byte offsets of entries, words
+//
+// gridStack is the size of all of them.
 const (
 	gridScales, gridFactor, gridSigns, gridWords, gridNumbers = 0, 32, 64, 96, 192
 	gridStack                                                 = 320
 )
 
-// eightFloats and fourFloats are the sizes in bytes of entries of that many floats, as shifts.
+// eightFloats and fourFloats are log2 of the bytes of an entry of that many floats.
 const eightFloats, fourFloats = 5, 4
 
-// gridBlock is a block and where its numbers are.
+// gridBlock is one block of a row, with the places of its fields.
 type gridBlock struct {
 	*gen
 	grid
 	isa         isa
-	floats      bool // what is multiplied
+	floats      bool // the loops over floats, else those over bytes
 	block, book reg.Register
 	stack       operand.Mem
-	sub         int            // the number of the sub-block
-	d, words    reg.VecVirtual // the factor, and scales as evenOdd leaves them
+	sub         int            // number of the current sub-block
+	d, words    reg.VecVirtual // d: d·unit; words: the scales in the order of evenOdd
 }
 
-// blocks returns what emits a block of each row: unpack leaves the next one's numbers on the stack while multiply takes
-// this one's. So what is stored is loaded long after, and nothing waits for it. Of the last block it is the same one again.
+// blocks returns the function that emits one step: a block of each row. The stack has two buffers per
+// row. While multiply reads the current block's fields from one buffer, unpack stores those of
+// the next block in the other. So no load waits for a store just before it. In the last
+// step there is no next block: unpack takes the current block again, to read nothing past the row.
 func (f grid) blocks(b gridBlock, t shape, multiply func(l *loop, rows []*gridBlock)) func(*loop) {
 	g, stack := b.gen, b.local(2*gridStack*t.rows)
 	now, next := g.base(stack), g.base(stack.Offset(gridStack*t.rows))
@@ -63,11 +72,11 @@ func (f grid) blocks(b gridBlock, t shape, multiply func(l *loop, rows []*gridBl
 	}
 }
 
-// keepFactor keeps the factor of a block of a half: for floats in a register.
+// keepFactor keeps d·unit of a block: in the register b.d, and for bytes also on the stack.
 func (b *gridBlock) keepFactor(d reg.VecVirtual) {
 	unit := b.unit
 	if b.shifted() && !b.floats {
-		unit /= 8 // codes are eight times the values, and the shift
+		unit /= 8 // codes are 8·(v ± 1/8); see shifted
 	}
 	b.d = d
 	b.VMULPS(b.gen.floats(fmt.Sprintf("gridUnit%d", int(8*unit)), repeat(8, unit)...), d, d)
@@ -76,7 +85,7 @@ func (b *gridBlock) keepFactor(d reg.VecVirtual) {
 	}
 }
 
-// keepDwordScales leaves 2s+1 on the stack, for eight s of 32 elements each, dwords.
+// keepDwordScales stores the scales 2s+1. s has eight dwords, one per sub-block of 32 elements.
 func (b *gridBlock) keepDwordScales(s reg.VecVirtual) {
 	b.VPADDD(s, s, s)
 	b.isa.or(b.gen, b.dwords("dwords1", repeat(8, uint32(1))...), s, s)
@@ -88,7 +97,7 @@ func (b *gridBlock) keepDwordScales(s reg.VecVirtual) {
 	b.VMOVUPS(s, b.stack.Offset(gridScales))
 }
 
-// keepWordScales does it for 16 s of 16 elements each, words.
+// keepWordScales stores the scales 2s+1. s has 16 words, one per 16 elements.
 func (b *gridBlock) keepWordScales(s reg.VecVirtual) {
 	b.VPADDW(s, s, s)
 	b.isa.or(b.gen, b.ones16(), s, s)
@@ -107,21 +116,22 @@ func (b *gridBlock) keepWordScales(s reg.VecVirtual) {
 	}
 }
 
-// keepFloats leaves eight integers times the factor on the stack.
+// keepFloats stores the eight integers of v, times d·unit, as floats 8i to 8i+7 of the scales.
 func (b *gridBlock) keepFloats(i int, v reg.VecVirtual) {
 	b.VCVTDQ2PS(v, v)
 	b.VMULPS(b.d, v, v)
 	b.VMOVUPS(v, b.stack.Offset(gridScales+32*i))
 }
 
-// halvesOf returns both halves of a register.
+// halvesOf returns the two 128-bit halves of a register.
 func (b *gridBlock) halvesOf(v reg.VecVirtual) [2]reg.Register {
 	high := b.XMM()
 	b.VEXTRACTI128(operand.U8(1), v, high)
 	return [2]reg.Register{v.AsX(), high}
 }
 
-// keepNibbleScales does it for 16 nibbles from a place in the block on.
+// keepNibbleScales stores the scales 2s+1 of 16 nibbles s, the low nibble of a byte first. They
+// begin at a byte offset in the block.
 func (b *gridBlock) keepNibbleScales(offset int) {
 	s, high := b.YMM(), b.YMM()
 	b.VPMOVZXBD(at(b.block, offset), s)
@@ -131,7 +141,8 @@ func (b *gridBlock) keepNibbleScales(offset int) {
 	b.keepWordScales(s)
 }
 
-// keepSigns leaves bytes of seven signs on the stack, with an eighth that makes their number even.
+// keepSigns stores 32 bytes of eight signs. v has the first seven in bits 0–6. The eighth is
+// their parity: the number of set bits of a byte becomes even (ggml's ksigns_iq2xs).
 func (b *gridBlock) keepSigns(v reg.VecVirtual) {
 	var odd []byte
 	for i := range 32 {
@@ -144,12 +155,13 @@ func (b *gridBlock) keepSigns(v reg.VecVirtual) {
 	b.isa.and(b.gen, low, high, high)
 	b.VPSHUFB(t, table, t)
 	b.VPSHUFB(high, table, high)
-	b.VPADDB(high, t, t) // of bits 7: an exclusive or
+	b.VPADDB(high, t, t) // the sum of two bits 7 is their exclusive or
 	b.isa.or(b.gen, t, v, v)
 	b.VMOVUPS(v, b.stack.Offset(gridSigns))
 }
 
-// keepSevens does it for eight dwords of four times seven bits, and leaves what is above them as scales.
+// keepSevens stores the signs and scales of eight dwords. A dword has four times seven signs in bits
+// 0–27, and s in bits 28–31.
 func (b *gridBlock) keepSevens(v reg.VecVirtual) {
 	signs := b.YMM()
 	for i := range 4 {
@@ -168,20 +180,24 @@ func (b *gridBlock) keepSevens(v reg.VecVirtual) {
 	b.keepDwordScales(v)
 }
 
-// upper describes the upper bits of the numbers of 16 entries: source bytes or words are spread to words, multiplied so
-// that the bits of each are above its byte and right bits to the left, and masked.
+// upper describes where the upper bits of entry numbers are. For 16 entries at a time keepNumbers
+//
+//  1. loads a source into a register,
+//  2. copies bytes of it to the 16 words (VPSHUFB),
+//  3. shifts each word left by its own count (VPMULLW), which aligns the bits of all words,
+//  4. shifts all words right, and masks the bits.
 type upper struct {
-	name   string
-	source func(m operand.Mem, v reg.VecVirtual) // loads what is for 16 entries, everywhere
-	step   int                                   // its size
-	from   func(word, byte int) byte             // where the byte of a word comes from
-	times  func(word int) int                    // a shift to the left
-	right  uint8
-	mask   uint16
+	name   string                                // prefix of the constants' names
+	source func(m operand.Mem, v reg.VecVirtual) // loads the source of 16 entries at m, repeated over v
+	step   int                                   // bytes of a source
+	from   func(word, byte int) byte             // index of the source byte for a byte (0, 1) of a word; 0x80: zero
+	times  func(word int) int                    // shift count of step 3
+	right  uint8                                 // shift count of step 4
+	mask   uint16                                // mask of step 4
 }
 
-// keepNumbers leaves n numbers on the stack: bytes from a place in the block on, and upper bits from another one. It
-// calls more with the words of each 16 before they are masked.
+// keepNumbers stores n entry numbers. Their lower eight bits are bytes from offset on in the block; the
+// upper bits begin at byte high, as u says. more gets the words of the i-th 16 entries before they are masked.
 func (b *gridBlock) keepNumbers(n, offset, high int, u upper, more func(i int, v reg.VecVirtual)) {
 	var order []byte
 	var times []uint32
@@ -207,7 +223,7 @@ func (b *gridBlock) keepNumbers(n, offset, high int, u upper, more func(i int, v
 	}
 }
 
-// keepEntries leaves 16 numbers on the stack, words.
+// keepEntries stores 16 entry numbers, words: the i-th 16 of the block. For floats it turns them into byte offsets.
 func (b *gridBlock) keepEntries(v reg.VecVirtual, i int) {
 	if b.floats {
 		b.VPSLLW(operand.U8(b.entryShift()), v, v)
@@ -215,15 +231,18 @@ func (b *gridBlock) keepEntries(v reg.VecVirtual, i int) {
 	b.VMOVUPS(v, b.stack.Offset(gridNumbers+32*i))
 }
 
-// keepByteEntries does it for bytes.
+// keepByteEntries is keepEntries for 16 numbers that are bytes.
 func (b *gridBlock) keepByteEntries(from operand.Op, i int) {
 	v := b.YMM()
 	b.VPMOVZXBW(from, v)
 	b.keepEntries(v, i)
 }
 
+// noMore is the argument more of formats that need nothing else from the upper bits.
 func noMore(int, reg.VecVirtual) {}
 
+// iq2_XXS unpacks ggml's block_iq2_xxs: d, then for each sub-block a dword of four entry numbers
+// (bytes) and a dword for keepSevens.
 func (b *gridBlock) iq2_XXS() {
 	b.keepFactor(b.half2(at(b.block, 0)))
 	v, w, numbers := b.load2(at(b.block, 2)), b.load2(at(b.block, 34)), b.YMM()
@@ -239,6 +258,7 @@ func (b *gridBlock) iq2_XXS() {
 	b.keepSevens(v)
 }
 
+// iq3_XXS unpacks ggml's block_iq3_xxs: d, 64 entry numbers (bytes), then a dword for keepSevens for each sub-block.
 func (b *gridBlock) iq3_XXS() {
 	b.keepFactor(b.half2(at(b.block, 0)))
 	b.keepSevens(b.load2(at(b.block, 66)))
@@ -247,6 +267,8 @@ func (b *gridBlock) iq3_XXS() {
 	}
 }
 
+// iq2_XS unpacks ggml's block_iq2_xs: d, 32 words with an entry number in bits 0–8 and seven signs in bits
+// 9–15, then nibbles of scales.
 func (b *gridBlock) iq2_XS() {
 	b.keepFactor(b.half2(at(b.block, 0)))
 	b.keepNibbleScales(66)
@@ -263,6 +285,8 @@ func (b *gridBlock) iq2_XS() {
 	b.keepSigns(signs[0])
 }
 
+// iq2_S unpacks ggml's block_iq2_s: d, 32 lower bytes of entry numbers, 32 bytes of signs, 8 bytes with two
+// upper bits for each of four entries, then nibbles of scales.
 func (b *gridBlock) iq2_S() {
 	b.keepFactor(b.half2(at(b.block, 0)))
 	b.keepNibbleScales(74)
@@ -274,6 +298,8 @@ func (b *gridBlock) iq2_S() {
 	}, noMore)
 }
 
+// iq3_S unpacks ggml's block_iq3_s: d, 64 lower bytes of entry numbers, 8 bytes with the upper bit of each of
+// eight entries, 32 bytes of signs, then four bytes with eight nibbles of scales.
 func (b *gridBlock) iq3_S() {
 	b.keepFactor(b.half2(at(b.block, 0)))
 	s := b.YMM()
@@ -289,9 +315,11 @@ func (b *gridBlock) iq3_S() {
 	}, noMore)
 }
 
-// wordOfFour is where words come from of which four have the same.
+// wordOfFour is upper.from for a source of words, each of which serves four entries.
 func wordOfFour(word, byte int) uint8 { return uint8(word/4*2 + byte) }
 
+// iq1_S unpacks ggml's block_iq1_s: d, 32 lower bytes of entry numbers, then a word for each
+// sub-block: three upper bits for each of four entries, s in bits 12–14, and the sign of the shift in bit 15.
 func (b *gridBlock) iq1_S() {
 	b.keepFactor(b.half2(at(b.block, 0)))
 	s, shifts := b.YMM(), b.YMM()
@@ -310,8 +338,9 @@ func (b *gridBlock) iq1_S() {
 	}, noMore)
 }
 
-// keepShifts takes bytes that are -1 where the shift is downward. It leaves them on the stack, doubled for AVX2, see the
-// loops; for floats it leaves what is added to values.
+// keepShifts stores the shifts of 32 times eight elements. A byte of v is -1 for a shift of -1/8, else 0. For
+// floats it stores ±1/8. For AVX2 it stores -2 or 0, which begin8 adds to codes. For AVX-512 it
+// stores v, whose bits are the mask of begin8x512.
 func (b *gridBlock) keepShifts(v reg.VecVirtual) {
 	switch {
 	case b.floats:
@@ -335,6 +364,9 @@ func (b *gridBlock) keepShifts(v reg.VecVirtual) {
 	b.VMOVUPS(v, b.stack.Offset(gridSigns))
 }
 
+// iq1_M unpacks ggml's block_iq1_m: 32 lower bytes of entry numbers, then a nibble for each entry
+// (three upper bits, and the sign of the shift), then four words: each has four s of three bits
+// in bits 0–11, and a nibble of d in bits 12–15.
 func (b *gridBlock) iq1_M() {
 	b.keepFactor(b.spreadHalf(at(b.block, 48)))
 	s, order, times := b.YMM(), []byte{}, []uint32{}

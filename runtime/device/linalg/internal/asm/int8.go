@@ -5,18 +5,21 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Loops over inputs that are signed bytes under a scale for 32: the mat-vec loops of the
-// AVX2 formats with another multiplication. Two products of bytes are summed in 16 bits,
-// four in 32, and these become floats. With codes of up to 128 and inputs of up to 127 no
-// sum of two products leaves 16 bits; nor does one of four with codes of up to 31.
+// Loops over inputs of signed bytes, with one scale per 32 inputs: the mat-vec loops of the AVX2
+// formats with another multiplication.
+//
+//	VPMADDUBSW  two products of bytes → a sum of 16 bits (at most 2·128·127, which fits)
+//	VPMADDWD    two such sums         → a sum of 32 bits
+//
+// Sums of 32 bits become floats. With codes of at most 31, sums of four products fit 16 bits, too.
 
-// int8Of is the format whose loops take bytes.
+// int8Of returns the format whose loops take inputs of bytes.
 func int8Of(f format) format {
 	f.name += "Int8"
 	f.arranged = f.int8
 	if f.begin8 != nil {
 		f.begin = f.begin8
-		f.together = min(f.together, 2) // scales take registers beside codes
+		f.together = min(f.together, 2) // scales and codes need registers
 	}
 	return f
 }
@@ -24,9 +27,8 @@ func int8Of(f format) format {
 // quantised says whether the inputs are bytes.
 func (l *loop) quantised() bool { return l.arranged != nil && l.arranged.int8 }
 
-// products multiplies 32 elements of every row, the bytes of its q, by bytes 32i and on of
-// arranged x, and calls add with the sums of two products, 16 bits each, of a row and an
-// input.
+// products multiplies 32 elements of every row, the bytes of its q, by the i-th 32 inputs of arranged
+// x. It calls add for each row and input with 16 sums of two products, 16 bits each.
 func (p *partial) products(i int, q []reg.VecVirtual, add func(r, j int, t reg.VecVirtual)) {
 	magnitudes := q
 	if p.arranged.signed {
@@ -43,7 +45,7 @@ func (p *partial) products(i int, q []reg.VecVirtual, add func(r, j int, t reg.V
 		}
 		for r := range p.rows {
 			t := p.isa.vector(p.gen)
-			if p.arranged.signed { // |w|·(x with the sign of w)
+			if p.arranged.signed { // |w|·(x with the sign of w): VPMADDUBSW takes one unsigned factor
 				p.VPSIGNB(q[r], x, t)
 				p.VPMADDUBSW(t, magnitudes[r], t)
 			} else {
@@ -54,7 +56,7 @@ func (p *partial) products(i int, q []reg.VecVirtual, add func(r, j int, t reg.V
 	}
 }
 
-// addProducts adds products to partial sums of 16 bits, or of 32.
+// addProducts adds products to partial sums of 32 bits if p is wide, else of 16 bits.
 func (p *partial) addProducts(i int, q []reg.VecVirtual) {
 	p.products(i, q, func(r, j int, t reg.VecVirtual) {
 		if p.wide() {
@@ -71,11 +73,11 @@ func (p *partial) addProducts(i int, q []reg.VecVirtual) {
 	})
 }
 
-// wide says that sums of four products may leave 16 bits.
+// wide says that sums of four products may exceed 16 bits.
 func (p *partial) wide() bool { return p.arranged == signedPairs8 }
 
-// widenProducts makes floats of the partial sums of input j: what addProducts left, and the
-// sums of group i of arranged x where the partial sums begin with these, times its scales.
+// widenProducts turns the partial sums of input j into floats. It widens what addProducts left to 32 bits,
+// adds the sums of group i of arranged x if p.begun, and multiplies by the group's scales.
 func (p *partial) widenProducts(i, j int, sum reg.VecVirtual) {
 	if !p.wide() {
 		p.VPMADDWD(p.ones16(), sum, sum)
@@ -87,13 +89,14 @@ func (p *partial) widenProducts(i, j int, sum reg.VecVirtual) {
 	p.VMULPS(at(p.inputs[j], p.arranged.scaleAt(i)), sum, sum)
 }
 
+// ones16 returns 16 words of 1: VPMADDWD with it adds pairs of words.
 func (g *gen) ones16() operand.Mem { return g.dwords("ones16", repeat(8, uint32(0x00010001))...) }
 
-// int8Loop emits the function that makes groups of bytes of x. A block of 32 elements gets
-// the scale max|x|/127 and the integers nearest to x over it; a scale is not a number if an
-// element is not finite. Lane i of the sums has those of elements 4i to 4i+3 of every 32
-// bytes, times the argument common: as 32-bit integers for what codes count from, or times
-// the scale, as floats, for what is added to every element of a row.
+// int8Loop emits the function that arranges x as bytes. A block of 32 elements gets the scale
+// max|x|/127 and the integers nearest to x/scale. The scale is NaN if an element is not finite.
+// Lane i of a group's sums adds up elements 4i to 4i+3 of every 32 bytes, times the argument
+// common. With floats false the sums are 32-bit integers, and correct for the number that codes
+// count from. With floats true they are floats, times the scale, and multiply the minimum of a row.
 func (g *gen) int8Loop(name string, a *arranged, floats bool) {
 	dst, x, n, common := g.beginInt8(name)
 	var qs, scales []reg.VecVirtual
@@ -126,7 +129,7 @@ func (g *gen) int8Loop(name string, a *arranged, floats bool) {
 	g.end()
 }
 
-// beginInt8 begins an arrangeFunc with the loop over groups.
+// beginInt8 starts an arrangeFunc for bytes and its loop over groups.
 func (g *gen) beginInt8(name string) (dst, x, n reg.Register, common reg.VecVirtual) {
 	g.begin(name, "func(dst, x *float32, n int, common, _ float32)",
 		name+" arranges n floats, a positive multiple of what its arranger is for, as bytes.")
@@ -139,8 +142,8 @@ func (g *gen) beginInt8(name string) (dst, x, n reg.Register, common reg.VecVirt
 	return dst, x, n, common
 }
 
-// storeSums writes sums of two elements each, 16 bits wide, to m: in pairs and times
-// common, as integers or times a scale.
+// storeSums adds pairs of the 16-bit sums, multiplies them by common, and stores them at m: as
+// 32-bit integers, or (floats) as floats times the scale.
 func (g *gen) storeSums(sum, common, scale reg.VecVirtual, floats bool, m operand.Mem) {
 	g.VPMADDWD(g.ones16(), sum, sum)
 	g.VCVTDQ2PS(sum, sum)
@@ -153,7 +156,7 @@ func (g *gen) storeSums(sum, common, scale reg.VecVirtual, floats bool, m operan
 	g.VMOVUPS(sum, m)
 }
 
-// nextGroup goes on with the next of n floats, if there are more.
+// nextGroup ends the loop over groups: it advances the pointers, and repeats the loop while elements are left.
 func (g *gen) nextGroup(a *arranged, dst, x, n reg.Register) {
 	g.ADDQ(operand.U32(4*a.elems()), x)
 	g.ADDQ(operand.U32(a.bytes()), dst)
@@ -161,8 +164,7 @@ func (g *gen) nextGroup(a *arranged, dst, x, n reg.Register) {
 	g.JNZ(operand.LabelRef("group"))
 }
 
-// block8 returns the 32 floats at an offset of x as bytes, in order, and their scale in all
-// lanes.
+// block8 returns 32 floats, from a byte offset of x on, as bytes in order, and their scale in all lanes.
 func (g *gen) block8(x reg.Register, offset int) (q, scale reg.VecVirtual) {
 	var v [4]reg.VecVirtual
 	for i := range v {
@@ -184,12 +186,12 @@ func (g *gen) block8(x reg.Register, offset int) (q, scale reg.VecVirtual) {
 	return g.rounded(v, inverse), scale
 }
 
-// magnitude is the mask of a float's magnitude.
+// magnitude returns the mask of all bits of a float but the sign.
 func (g *gen) magnitude() operand.Mem { return g.dwords("magnitude", repeat(8, uint32(0x7fffffff))...) }
 
-// scaleOf returns the scale of a block and its inverse, in all lanes. Lanes of most are the
-// largest magnitudes, and those of all are sums of which one shows that a number is not
-// finite. The inverse is 0 for a block of zeros.
+// scaleOf returns the scale of a block and its inverse, in all lanes. The lanes of most have the
+// largest magnitudes. The lanes of all have sums of the block's elements: at least one is infinite
+// or NaN if an element is. The inverse is 0 for a block of zeros.
 func (g *gen) scaleOf(most, all reg.VecVirtual) (scale, inverse reg.VecVirtual) {
 	t := g.YMM()
 	g.VPERM2F128(operand.U8(1), most, most, t)
@@ -203,7 +205,7 @@ func (g *gen) scaleOf(most, all reg.VecVirtual) (scale, inverse reg.VecVirtual) 
 	scale, inverse = g.YMM(), g.YMM()
 	g.VXORPS(zero, zero, zero)
 	g.VDIVPS(largest, most, scale)
-	g.VMULPS(zero, all, all) // zero, or not a number
+	g.VMULPS(zero, all, all) // 0, or NaN if a sum is not finite
 	g.VADDPS(all, scale, scale)
 	g.VDIVPS(most, largest, inverse)
 	g.VCMPPS(operand.U8(4), zero, most, t) // not equal
@@ -211,7 +213,8 @@ func (g *gen) scaleOf(most, all reg.VecVirtual) (scale, inverse reg.VecVirtual) 
 	return scale, inverse
 }
 
-// rounded returns 32 floats times the inverse of their scale as bytes, in order.
+// rounded multiplies 32 floats by the inverse of their scale, and returns the nearest integers
+// as bytes in order.
 func (g *gen) rounded(v [4]reg.VecVirtual, inverse reg.VecVirtual) reg.VecVirtual {
 	for i := range v {
 		g.VMULPS(inverse, v[i], v[i])

@@ -8,13 +8,12 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Loops over inputs that are signed bytes, with AVX-512 and its VNNI: VPDPBUSD sums four
-// products of unsigned codes and signed bytes in 32 bits. Codes that are signed are counted
-// from their smallest value, which the sums of inputs make good. A register has 64
-// elements: two blocks of 32 with a scale each in the formats here, which super512.go has
-// not.
+// Loops over inputs of signed bytes, for AVX-512 with VNNI. VPDPBUSD adds four products of
+// unsigned codes and signed bytes to a sum of 32 bits. Signed codes are made unsigned: their smallest
+// value is subtracted, and the sums of the inputs correct for it. A register has 64
+// elements. In this file these are two blocks of 32 with a scale each; super512.go has the K-quants.
 
-// int8Formats512 are the formats of these loops.
+// int8Formats512 are the formats of the loops over bytes for AVX-512.
 var int8Formats512 = []format{
 	{name: "Q4_0", elems: 64, bytes: 36, begin: blocks512{qs: 2}.begin, int8: blocks8},
 	{name: "Q4_1", elems: 64, bytes: 40, begin: blocks512{min: 2, qs: 4}.begin, int8: blocks8},
@@ -37,14 +36,15 @@ var int8Formats512 = []format{
 	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp48x512(4), int8: blocks8},
 }
 
-// blocks512 is the loop of a format with 32 elements under one scale, two blocks at a time.
-// The fields are as those of nibbles2.
+// blocks512 is the loop of a format with blocks of 32 elements and one scale per block. A step takes two
+// blocks, one in each half of a register. The fields are those of nibbles2.
 type blocks512 struct {
 	table        *table
 	min, qh, qs  int
-	power, bytes bool // bytes: codes are signed bytes
+	power, bytes bool // bytes: codes are 32 signed bytes, not nibbles
 }
 
+// begin is format.begin.
 func (b blocks512) begin(g *gen, _ shape) func(*loop) {
 	mask := uint8(15)
 	if b.bytes {
@@ -110,8 +110,8 @@ func (b blocks512) begin(g *gen, _ shape) func(*loop) {
 	}
 }
 
-// unsigned512 loads the entries of a table less the smallest one, once in each quarter:
-// VPSHUFB looks up within quarters.
+// unsigned512 loads the entries of a table, less the smallest one, as bytes: once in each
+// quarter of a register, because VPSHUFB looks up within quarters.
 func (g *gen) unsigned512(of *table) reg.VecVirtual {
 	smallest := slices.Min(of.values[:])
 	b := make([]byte, 64)
@@ -121,10 +121,11 @@ func (g *gen) unsigned512(of *table) reg.VecVirtual {
 	return g.load512(g.bytes(of.name+"Unsigned", b...))
 }
 
-// upper512 is the mask of the upper half of 16 lanes.
+// upper512 returns a mask of the upper eight of 16 lanes.
 func (g *gen) upper512() reg.Register { return g.laneMask(0xff00) }
 
-// halves512 returns the half at an offset in two blocks, each in half of the lanes.
+// halves512 converts the float16 at an offset of two blocks to float32, each in half of the
+// lanes. second is the distance of the blocks in bytes; upper is the mask upper512.
 func (g *gen) halves512(block reg.Register, offset, second int, upper reg.Register) reg.VecVirtual {
 	h, v := g.YMM(), g.ZMM()
 	g.VPBROADCASTW(at(block, offset), h)
@@ -133,8 +134,7 @@ func (g *gen) halves512(block reg.Register, offset, second int, upper reg.Regist
 	return v
 }
 
-// powers512 returns the powers of two that the first bytes of two blocks stand for, each in
-// half of the lanes.
+// powers512 returns 2^(e-128) for the first byte e of two blocks, each in half of the lanes.
 func (g *gen) powers512(block reg.Register, second int, upper reg.Register) reg.VecVirtual {
 	e, base, v := g.GP64(), g.GP64(), g.ZMM()
 	g.LEAQ(g.powers(), base)
@@ -145,7 +145,8 @@ func (g *gen) powers512(block reg.Register, second int, upper reg.Register) reg.
 	return v
 }
 
-// addFifthBits adds 16 to byte i of either half of q where bit i of its dword is set.
+// addFifthBits adds 16 to byte i of a half of q where bit i of the half's dword is set: first
+// for the lower half, second for the upper half.
 func (g *gen) addFifthBits(q reg.VecVirtual, first, second operand.Mem) {
 	low, high, k := g.GP64(), g.GP64(), g.K()
 	g.MOVL(first, low.As32())
@@ -156,8 +157,8 @@ func (g *gen) addFifthBits(q reg.VecVirtual, first, second operand.Mem) {
 	g.VPADDB(g.bytes("sixteens", repeat(64, byte(16))...), q, k, q)
 }
 
-// blocksLoop emits the function that makes groups of bytes of x as int8Loop does, but with
-// the elements in order, and a scale and sums for each block.
+// blocksLoop emits the function that arranges x as bytes in the layout blocks8. It differs from int8Loop in that
+// elements stay in order, and each block of a group has its own scale and sums.
 func (g *gen) blocksLoop(name string, a *arranged, floats bool) {
 	dst, x, n, common := g.beginInt8(name)
 	ones := g.load2(g.dwords("ones8", repeat(8, uint32(0x01010101))...))
@@ -173,8 +174,8 @@ func (g *gen) blocksLoop(name string, a *arranged, floats bool) {
 	g.end()
 }
 
-// vnni emits an instruction of VNNI, which avo does not know: products of a and b are added
-// to sum.
+// vnni emits an instruction of VNNI, which avo does not know: it adds products of a and b to
+// sum. The operands are in Go's order.
 func (g *gen) vnni(opcode string, a, b, sum reg.VecVirtual) {
 	in := []operand.Op{a, b, sum}
 	g.Instruction(&ir.Instruction{

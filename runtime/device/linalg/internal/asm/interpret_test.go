@@ -11,25 +11,25 @@ import (
 	"mla/runtime/quant"
 )
 
-// machine runs the text of functions, for machines that lack their instructions: those that the loops of
-// low512.go have. Whatever it does not know is an error.
+// machine interprets the assembly of the loops of low512.go, so that tests run without AVX-512. An instruction that it
+// does not know is an error.
 type machine struct {
 	memory  []byte
 	gp      map[string]uint64
 	vectors [32][64]byte
 	symbols map[string]uint64
-	args    uint64 // where the arguments are
-	zero    bool   // the flag
+	args    uint64 // address of the arguments
+	zero    bool   // the zero flag
 }
 
-// Where a machine's memory has what.
+// Addresses of the parts of a machine's memory.
 const (
 	argsAt, resultsAt   = 0x1000, 0x1800
 	stackAt, dataAt     = 0x2000, 0x10000
 	weightsAt, floatsAt = 0x80000, 0x100000
 )
 
-// newMachine has the data of an assembly file, and variables of package linalg.
+// newMachine returns a machine with the data of an assembly file, and with variables of package linalg.
 func newMachine(assembly string, variables map[string][]float32) *machine {
 	m := &machine{memory: make([]byte, 2*floatsAt), gp: map[string]uint64{"SP": stackAt}, symbols: map[string]uint64{}, args: argsAt}
 	next := uint64(dataAt)
@@ -68,7 +68,7 @@ func putFloats(b []byte, floats []float32) {
 
 func floatAt(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) }
 
-// call runs a function of an assembly file with integer arguments from the first one on.
+// call runs a function of the assembly file. The arguments are 64-bit integers, in order.
 func (m *machine) call(assembly, name string, args ...uint64) error {
 	_, body, ok := strings.Cut(assembly, "\nTEXT ·"+name+"(SB)")
 	if !ok {
@@ -103,7 +103,7 @@ func (m *machine) call(assembly, name string, args ...uint64) error {
 
 var address = regexp.MustCompile(`^(?:(\S+<>|·\w+)\+)?(-?\d+)?(?:\((\w+)\))?(?:\((\w+)\*(\d)\))?$`)
 
-// at returns the memory that an operand names.
+// at returns the memory that an operand addresses.
 func (m *machine) at(operand string) ([]byte, uint64) {
 	if name, ok := strings.CutSuffix(operand, "(FP)"); ok {
 		_, offset, _ := strings.Cut(name, "+")
@@ -131,7 +131,7 @@ func vector(operand string) (n, size int, ok bool) {
 	return n, size, ok && err == nil
 }
 
-// read returns what an operand has.
+// read returns the value of an operand.
 func (m *machine) read(operand string) []byte {
 	if n, _, ok := vector(operand); ok {
 		return m.vectors[n][:]
@@ -140,7 +140,7 @@ func (m *machine) read(operand string) []byte {
 	return b
 }
 
-// immediate is the number of an operand.
+// immediate returns the number that an operand is.
 func immediate(operand string) uint64 {
 	n, err := strconv.ParseUint(strings.TrimPrefix(operand, "$0x"), 16, 64)
 	if err != nil {
@@ -149,7 +149,8 @@ func immediate(operand string) uint64 {
 	return n
 }
 
-// dwords are instructions that make each 32-bit lane of their last operand of lanes of the others.
+// dwords has the instructions on 32-bit lanes. A function gets one lane of every operand, the destination last, and returns the
+// destination's lane.
 var dwords = map[string]func(v []uint32) uint32{
 	"VADDPS":           floats(func(v []float32) float32 { return v[0] + v[1] }),
 	"VMULPS":           floats(func(v []float32) float32 { return v[0] * v[1] }),
@@ -164,7 +165,7 @@ var dwords = map[string]func(v []uint32) uint32{
 	"VPSLLVD":          func(v []uint32) uint32 { return v[1] << v[0] },
 }
 
-// floats makes an instruction of floats of one of words; the last operand is the old value of the result.
+// floats turns a function of floats into one of dwords. The last element of v is the destination's old value.
 func floats(f func(v []float32) float32) func(v []uint32) uint32 {
 	return func(v []uint32) uint32 {
 		var list []float32
@@ -175,7 +176,7 @@ func floats(f func(v []float32) float32) func(v []uint32) uint32 {
 	}
 }
 
-// fused is a·b + c. The product is exact in float64; the sum is rounded twice.
+// fused returns a·b + c. The product is exact in float64; the sum is rounded to float64, and then to float32.
 func fused(a, b, c float32) float32 { return float32(float64(a)*float64(b) + float64(c)) }
 
 // do runs an instruction.
@@ -274,11 +275,11 @@ func (m *machine) do(op string, a []string) error {
 			return f(v)
 		})
 	}
-	m.vectors[n] = result // what is above is zero
+	m.vectors[n] = result // the bytes above the result are zero
 	return nil
 }
 
-// general runs an instruction whose result is no vector.
+// general runs an instruction whose result is not a vector register.
 func (m *machine) general(op string, a []string) error {
 	last := a[len(a)-1]
 	switch op {

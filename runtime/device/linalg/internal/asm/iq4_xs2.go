@@ -5,6 +5,7 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
+// iq4_XSx2 is the loop of IQ4_XS. It keeps the 8 scales of a block as floats on the stack.
 func iq4_XSx2(g *gen, t shape) func(*loop) {
 	low, masks := g.constant2(t, g.bytes("mask15", repeat(64, byte(15))...)), g.byteMasks(t)
 	table := g.byteTable(t, &levels)
@@ -29,7 +30,7 @@ func iq4_XSx2(g *gen, t shape) func(*loop) {
 	}
 }
 
-// scalesIQ4_XS returns the block's eight scales d·(scale - 32).
+// scalesIQ4_XS returns the block's eight scales as floats: d·(scale - 32).
 func (g *gen) scalesIQ4_XS(v isa, block reg.Register) reg.VecVirtual {
 	scales := g.wordsIQ4_XS(v, block)
 	g.VCVTDQ2PS(scales, scales)
@@ -37,9 +38,13 @@ func (g *gen) scalesIQ4_XS(v isa, block reg.Register) reg.VecVirtual {
 	return scales
 }
 
-// wordsIQ4_XS returns the block's eight scales, less 32, as dwords. Scale s has its
-// low bits in bits 4s…4s+3 of the dword at 4 and its upper two in bits 2s and
-// 2s+1 of the word at 2; the dword that begins there has other data above them.
+// wordsIQ4_XS returns the block's eight scales, less 32, as dwords. ggml's block_iq4_xs has d in bytes
+// 0–1, and then
+//
+//	bytes 2–3  bits 2s and 2s+1: bits 4–5 of scale s
+//	bytes 4–7  bits 4s to 4s+3: bits 0–3 of scale s
+//
+// The loads are dwords; the one at byte 2 has other data above its 16 bits.
 func (g *gen) wordsIQ4_XS(v isa, block reg.Register) reg.VecVirtual {
 	low, high := g.YMM(), g.YMM()
 	g.VPBROADCASTD(at(block, 4), low)

@@ -10,21 +10,21 @@ import (
 // format describes the mat-vec loops of one format for one instruction set.
 type format struct {
 	name         string
-	elems, bytes int // of a step: a block, or a run of one-element blocks
-	// begin emits the loading of constants and returns what emits one step.
+	elems, bytes int // of one step, which is a block, or a run of one-element blocks
+	// begin emits the code before the loop, which loads constants. It returns the function that emits one step.
 	begin  func(g *gen, s shape) func(l *loop)
-	shared int  // registers for vectors of x that rows share
-	folded bool // sums of a few products are scaled, not weights; see partial
-	few    bool // there are loops for one input alone: decoding takes most of the time
-	book   bool // a block's numbers are on the stack
-	pairs  bool // a loop for four rows takes two, and then two: more need too many registers
-	alone  bool // rows come one at a time, for some inputs: nothing that rows share is worth a loop
-	common bool // and elements have something in common, which is added to all of them
-	// arranged says how arrangeLoop leaves x; nil: as it is.
+	shared int  // number of registers that hold vectors of x for all rows
+	folded bool // the scale multiplies a sum of products, not each weight; see partial
+	few    bool // only the loops for one input exist: decoding costs more than multiplying
+	book   bool // unpack stores fields of a block on the stack, so the function may need a larger stack
+	pairs  bool // the loop for four rows runs twice with two rows: four rows need too many registers
+	alone  bool // every loop takes one row: rows share no work
+	common bool // every element has an added constant (a minimum), per block or sub-block
+	// arranged is the layout of x that arrangeLoop writes; nil: x stays as it is.
 	arranged *arranged
-	int8     *arranged                           // the same for the loops that multiply bytes; nil: the format has none
-	begin8   func(g *gen, s shape) func(l *loop) // of those; nil: begin
-	together int                                 // rows of one input whose partial sums are made at the same time; 0: one
+	int8     *arranged                           // the layout of x for the loops over bytes; nil: this entry has no such loops
+	begin8   func(g *gen, s shape) func(l *loop) // begin of the loops over bytes; nil: they use begin
+	together int                                 // rows whose partial sums are computed at the same time, for one input; 0 means 1
 }
 
 // loop is the state of the loop over the steps of some rows and some inputs.
@@ -33,49 +33,50 @@ type loop struct {
 	isa    isa
 	rows   []row
 	inputs []reg.Register       // x of this step
-	kept   reg.Register         // where the running sums are, if they are in memory
-	left   reg.Register         // how many steps are left, with this one
-	panel  *panel               // where the weights of this step go; nil: they are multiplied
-	loaded map[int][]operand.Op // vectors of all inputs, see loadX
-	label  string               // of the loop, for names of labels
-	parts  int                  // loops within a step so far
-	moved  moved                // how far these have moved the pointers
+	kept   reg.Register         // address of the running sums, if they are in memory
+	left   reg.Register         // number of steps left, including the current one
+	panel  *panel               // where decoded weights are stored; nil: they are multiplied
+	loaded map[int][]operand.Op // vector of x → its operand for each input; see loadX
+	label  string               // prefix of the loop's labels
+	parts  int                  // number of inner loops so far; see repeat
+	moved  moved                // how far the inner loops of this step have moved the pointers
 	format
 }
 
-// moved is a number of bytes of a block and of vectors of x.
+// moved counts bytes of a block and vectors of x.
 type moved struct{ bytes, vectors int }
 
-// row is one row of a loop: its block of this step and, per input, its running sums:
-// isa.chains of them, one where they are of partial sums. Those of a stretch are in
-// memory: its partial sums need the registers.
+// row is one row of a loop: the address of its current block, and its running sums for
+// each input. An input has isa.chains running sums, or one in a folded format. A stretch
+// keeps the running sums in memory, because its partial sums need the registers.
 type row struct {
 	block reg.Register
 	sums  [][]reg.VecVirtual
 	kept  []operand.Mem
 }
 
-// at is the memory of a block at an offset.
+// at returns the memory at a byte offset in the row's block.
 func (r row) at(offset int) operand.Mem { return at(r.block, offset) }
 
-// tile is a number of rows and inputs that are multiplied at once. Their sums take up
-// to half of the registers. Several rows read x once from the outer caches.
+// tile is the number of rows and inputs that one loop multiplies. Its running sums take
+// at most half of the registers. With several rows, x is read from the outer caches
+// once for all of them.
 type tile struct{ rows, inputs int }
 
-// shape is what a loop multiplies: a tile, of floats or of bytes.
+// shape is what a loop multiplies: a tile, with inputs of floats or of bytes (int8).
 type shape struct {
 	tile
 	int8   bool
-	blocks []reg.Register // the first block of each row
+	blocks []reg.Register // address of the first block of each row
 }
 
-// stretchTile is what a stretchFunc multiplies.
+// stretchTile is the tile of a stretchFunc.
 var stretchTile = tile{2, 4}
 
-// aloneTiles are those of formats whose rows come one at a time.
+// aloneTiles are the tiles of formats with the field alone.
 var aloneTiles = []tile{{1, 4}, {1, 2}}
 
-// The Go types rowFunc, rowsFunc, tileFunc and stretchFunc.
+// Signatures of the Go types rowFunc, rowsFunc, stretchFunc and tileFunc.
 const (
 	signatureRow     = "func(w *byte, x *float32, steps int) float32"
 	signatureRows    = "func(w *byte, stride int, x *float32, steps int, y *float32)"
@@ -83,8 +84,8 @@ const (
 	signatureTile    = "func(w *byte, stride int, xs *[]float32, steps int, ys *[]float32, row int)"
 )
 
-// matVec emits all loops of a format. They form the sum of a row and an input in the
-// same order.
+// matVec emits all loops of a format. Every loop adds the products of a row and an input
+// in the same order.
 func (g *gen) matVec(v isa, f format) {
 	g.oneRow(v, f)
 	if f.few {
@@ -110,7 +111,7 @@ func (g *gen) matVec(v isa, f format) {
 	}
 }
 
-// oneRow emits the function that takes one row.
+// oneRow emits the function for one row and one input.
 func (g *gen) oneRow(v isa, f format) {
 	name := fmt.Sprintf("dot%s%s", f.name, v.suffix)
 	g.begin(name, signatureRow, fmt.Sprintf("%s is the rowFunc of %s in steps of %d elements.", name, f.name, f.elems))
@@ -121,7 +122,7 @@ func (g *gen) oneRow(v isa, f format) {
 	g.end()
 }
 
-// fourRows emits the function that takes four rows.
+// fourRows emits the function for four rows and one input.
 func (g *gen) fourRows(v isa, f format) {
 	name := fmt.Sprintf("dot%sx4%s", f.name, v.suffix)
 	g.begin(name, signatureRows, fmt.Sprintf("%s is the rowsFunc of %s in steps of %d elements.", name, f.name, f.elems))
@@ -147,8 +148,8 @@ func (g *gen) fourRows(v isa, f format) {
 	g.end()
 }
 
-// tile emits the function that takes some rows and some inputs, and writes the
-// results of row and those that follow.
+// tile emits the function for the rows and inputs of t. It writes the results to elements
+// row, row+1, … of each y.
 func (g *gen) tile(v isa, f format, t tile) {
 	const slice = 24 // bytes of a []float32; its first word points to the floats
 	name := fmt.Sprintf("dot%s_%dx%d%s", f.name, t.rows, t.inputs, v.suffix)
@@ -174,9 +175,9 @@ func (g *gen) tile(v isa, f format, t tile) {
 	g.end()
 }
 
-// stretch emits the function that adds a stretch of some rows and some inputs to their
-// sums in memory. A tile of this size reads more of x than a near cache holds, so the
-// stretch is one that it does.
+// stretch emits the function that multiplies a stretch (some consecutive steps) of the rows
+// and inputs of t, and adds the products to running sums in memory. The inputs of a whole
+// tile exceed the nearest cache; those of a stretch fit.
 func (g *gen) stretch(v isa, f format, t tile) {
 	const slice = 24 // bytes of a []float32; its first word points to the floats
 	name := fmt.Sprintf("add%s_%dx%d%s", f.name, t.rows, t.inputs, v.suffix)
@@ -195,7 +196,8 @@ func (g *gen) stretch(v isa, f format, t tile) {
 	g.end()
 }
 
-// addRows adds n rows. The number of the first one is 0, 1 or 2.
+// addRows adds n rows to the loop. The first one is row number first, which is 0, 1 or 2
+// (LEAQ multiplies the stride by it).
 func (l *loop) addRows(first, n int) {
 	chains := l.isa.chains
 	if l.folded {
@@ -228,8 +230,8 @@ func (l *loop) addRows(first, n int) {
 	}
 }
 
-// run emits the loop. It prefetches the rows to come, unless one row is a stream
-// that the hardware follows.
+// run emits the loop. With several rows it prefetches the next rows. One row is a stream
+// that the hardware prefetches by itself.
 func (l *loop) run() {
 	var stride reg.Register
 	if len(l.rows) > 1 {
@@ -257,7 +259,8 @@ func (l *loop) run() {
 	l.JNZ(operand.LabelRef(l.label + "step"))
 }
 
-// move moves the pointers on: by bytes of rows and of inputs, or by elements of the panel.
+// move advances the pointers to the blocks and to the inputs by bytes, and the pointer to
+// the panel by elements.
 func (l *loop) move(block, input, elems int) {
 	for _, row := range l.rows {
 		l.addTo(row.block, block)
@@ -277,8 +280,9 @@ func (l *loop) addTo(r reg.Register, n int) {
 	}
 }
 
-// repeat emits a loop within a step: body n times, each with a given number of bytes of a block and vectors of x. Text is shorter
-// so, and runs as fast where body is long.
+// repeat emits an inner loop: body runs n times. After each run the blocks advance by a
+// number of bytes and the inputs by a number of vectors. Compared with n copies of body
+// the code is shorter; a long body makes the loop as fast.
 func (l *loop) repeat(n, bytes, vectors int, body func()) {
 	l.parts++
 	label, left := fmt.Sprintf("%spart%d", l.label, l.parts), l.GP64()
@@ -292,15 +296,17 @@ func (l *loop) repeat(n, bytes, vectors int, body func()) {
 	l.moved.vectors += n * vectors
 }
 
-// walk returns a register with an address that body of repeat moves on by step at its end.
+// walk returns a register with the address of from, and a function that advances the
+// register by step bytes: call it at the end of the body of repeat.
 func (l *loop) walk(from operand.Mem) (at reg.Register, next func(step int)) {
 	r := l.base(from)
 	return r, func(step int) { l.addTo(r, step) }
 }
 
-// prefetch asks for a part of the next rows, which are as many, in the order of their addresses: rows lie one after the
-// other, and one stream is what memory is fastest with. Several rows at once are not a stream that the hardware would
-// follow. Past the last row the hint is void: a prefetch never faults.
+// prefetch requests bytes of the next rows and advances the register ahead. The next rows are as many
+// as the current ones, and lie one after the other in memory. So the requests form one ascending
+// stream, which is the fastest order for memory. The hardware prefetcher would not follow
+// several rows at once. Past the last row the request has no effect: a prefetch never faults.
 func (l *loop) prefetch(ahead reg.Register, bytes int) {
 	for line := 0; line < bytes; line += 64 {
 		l.PREFETCHT0(at(ahead, line))
@@ -308,8 +314,8 @@ func (l *loop) prefetch(ahead reg.Register, bytes int) {
 	l.addTo(ahead, bytes)
 }
 
-// loadX readies n vectors of x, from vector first of this step on, in registers that
-// the rows share, where there are enough.
+// loadX prepares vectors first to first+n-1 of x of this step in l.loaded. The vectors are
+// loaded into registers for all rows if l.shared allows it; else they stay memory operands.
 func (l *loop) loadX(first, n int) {
 	l.loaded = map[int][]operand.Op{}
 	for v := first; v < first+n; v++ {
@@ -325,7 +331,7 @@ func (l *loop) loadX(first, n int) {
 	}
 }
 
-// inputBytes is the size of a step of x.
+// inputBytes returns the bytes of x that one step takes.
 func (l *loop) inputBytes() int {
 	if l.quantised() {
 		return l.arranged.bytes() * l.elems / l.arranged.elems()
@@ -333,7 +339,7 @@ func (l *loop) inputBytes() int {
 	return l.vectorAt(l.elems / l.isa.lanes)
 }
 
-// vectorAt returns the offset of vector v of x.
+// vectorAt returns the byte offset of vector v of x.
 func (l *loop) vectorAt(v int) int {
 	if l.arranged != nil {
 		return l.arranged.at(v)
@@ -341,8 +347,8 @@ func (l *loop) vectorAt(v int) int {
 	return 4 * l.isa.lanes * v
 }
 
-// add adds w·x of vector v of this step to the running sums of a row. The vectors of
-// a running sum come in ascending order.
+// add multiplies the weights w by vector v of x and adds the products to the row's running
+// sums, or stores w in the panel. Vectors must come in ascending order.
 func (l *loop) add(row row, v int, w reg.Register) {
 	if l.panel != nil {
 		l.VMOVUPS(w, l.panel.at(v))
@@ -354,7 +360,7 @@ func (l *loop) add(row row, v int, w reg.Register) {
 	}
 }
 
-// sum returns a register with the sum of row r and input j lowest.
+// sum returns a register whose lowest lane has the sum of row r and input j.
 func (l *loop) sum(r, j int) reg.VecVirtual {
 	sums := l.rows[r].sums[j]
 	if len(sums) == 2 {

@@ -7,9 +7,10 @@ import (
 	"mla/runtime/quant"
 )
 
-// formatsLow2 are the formats below four bits, and NVFP4, for AVX2, one block per step. Weights are decoded to floats
-// before they are multiplied, so the sums have the same bits as those of rows of floats, which products with many
-// inputs use. Each of a row's two sums waits for its last addition, so loops take two rows in turns. grid2.go has the
+// formatsLow2 are the formats below four bits, and NVFP4, for AVX2; a step is one block. These
+// loops decode weights to floats before they multiply. So their sums have the same bits as those
+// of rows of floats, which products with many inputs use. Each addition to one of a row's two
+// running sums waits for the one before it, so a loop takes two rows in turns. grid2.go has the
 // formats with code books.
 var formatsLow2 = []format{
 	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_Kx2, few: true, pairs: true},
@@ -22,10 +23,16 @@ var formatsLow2 = []format{
 	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp4x2(4), few: true, pairs: true},
 }
 
-// pairs2 emits the elements of codes of two bits, of which 32·(4h+k)+8i to +7 are bits 2k and 2k+1 of the bytes from
-// 32h+8i on, after an offset: VPERMILPS has a float for each of four codes, and ignores what is above two bits.
-// table returns those of a row and of sub-block s of eight, of 16 elements each, in both halves of a register; next moves
-// its pointer to the next eight.
+// pairs2 emits the elements of two-bit codes, which begin at a byte offset in the block. Q2_K, Q3_K and
+// TQ2_0 share the layout: of each 128 elements (half h of the block), element 32·k + i is in byte 32·h + i:
+//
+//	bits  7 6   5 4   3 2   1 0
+//	k      3     2     1     0
+//
+// VPERMILPS looks four codes up in four floats, and ignores all but the lowest two bits. table
+// returns these four floats, in both halves of a register, for row r and sub-block s of 16
+// elements; s counts the eight sub-blocks of a half. After each half pairs2 calls next with 32,
+// the bytes of eight scales: the caller's pointer advances by them.
 func (l *loop) pairs2(offset int, table func(r, s int) reg.VecVirtual, next func(step int)) {
 	l.repeat(2, 32, 16, func() {
 		l.loadX(0, 16)
@@ -54,7 +61,9 @@ func (l *loop) pairs2(offset int, table func(r, s int) reg.VecVirtual, next func
 	})
 }
 
-// q2_Kx2 keeps scales and minima as floats on the stack.
+// q2_Kx2 is the loop of Q2_K. ggml's block_q2_K has 16 bytes of scales (low nibbles) and minima
+// (high nibbles), 64 bytes of codes, d and dmin. The stack has per row 16 scales times d as floats,
+// and then 16 minima times dmin.
 func q2_Kx2(g *gen, t shape) func(*loop) {
 	low := g.bytes("mask15", repeat(64, byte(15))...)
 	codes := g.load2(g.floats("codes0123", 0, 1, 2, 3, 0, 1, 2, 3))
@@ -62,7 +71,7 @@ func q2_Kx2(g *gen, t shape) func(*loop) {
 	stack := g.local(size * t.rows)
 	return func(l *loop) {
 		for r, row := range l.rows {
-			for i, offset := range []int{80, 82} { // of d and dmin
+			for i, offset := range []int{80, 82} { // byte offsets of d and dmin
 				d, q := g.half2(row.at(offset)), g.XMM()
 				g.VMOVDQU(row.at(0), q)
 				if i == 1 {
@@ -81,7 +90,7 @@ func q2_Kx2(g *gen, t shape) func(*loop) {
 	}
 }
 
-// tq2_0x2 has one table for a block.
+// tq2_0x2 is the loop of TQ2_0: 64 bytes of two-bit codes, then d. A block has one table.
 func tq2_0x2(g *gen, _ shape) func(*loop) {
 	codes := g.load2(g.floats("codesMinus1", -1, 0, 1, 2, -1, 0, 1, 2))
 	return func(l *loop) {
@@ -95,7 +104,8 @@ func tq2_0x2(g *gen, _ shape) func(*loop) {
 	}
 }
 
-// q2_0x2 shifts 16 codes that lie side by side, eight at a time.
+// q2_0x2 is the loop of Q2_0: d, then 16 bytes with four consecutive codes each. A dword has 16
+// codes; each lane shifts its own code down.
 func q2_0x2(g *gen, _ shape) func(*loop) {
 	codes := g.load2(g.floats("codesMinus1", -1, 0, 1, 2, -1, 0, 1, 2))
 	shifts := [2]reg.VecVirtual{
@@ -121,7 +131,8 @@ func q2_0x2(g *gen, _ shape) func(*loop) {
 	}
 }
 
-// q1_0x2 negates d where a bit is 0: the bits of 32 elements are in all lanes, each shifts its own to the sign.
+// q1_0x2 is the loop of Q1_0: d, then one bit for each element: 1 for d, 0 for -d. All lanes get the bits of 32
+// elements. Each lane shifts its bit to the sign, and flips the sign of d where the bit is 0.
 func q1_0x2(g *gen, _ shape) func(*loop) {
 	sign := g.load2(g.dwords("signs", repeat(8, uint32(1<<31))...))
 	shifts := g.toSign()
@@ -144,7 +155,8 @@ func q1_0x2(g *gen, _ shape) func(*loop) {
 	}
 }
 
-// toSign are the shifts that bring bits 8i and up of 32, which are in all lanes, to the signs of eight floats.
+// toSign returns four vectors of shifts. Shift i moves bit 8·i + lane of a dword, which all
+// lanes have, to bit 31 of the lane: the sign of a float.
 func (g *gen) toSign() (shifts [4]reg.VecVirtual) {
 	for i := range shifts {
 		var list []uint32
@@ -156,7 +168,7 @@ func (g *gen) toSign() (shifts [4]reg.VecVirtual) {
 	return shifts
 }
 
-// keepScales stores 16 signed bytes times d as floats.
+// keepScales stores the 16 signed bytes of q times d as 16 floats. It destroys q.
 func (g *gen) keepScales(q, d reg.VecVirtual, to operand.Mem) {
 	for i := range 2 {
 		s := g.widen(q)
@@ -166,7 +178,8 @@ func (g *gen) keepScales(q, d reg.VecVirtual, to operand.Mem) {
 	}
 }
 
-// addCodes adds n times eight weights from vector v on: those that tables have for the bytes of q, which go through memory.
+// addCodes adds 8·n weights from vector v on. Their codes are the bytes of q. addCodes stores q
+// in memory and widens eight codes at a time from there; weights replaces these codes by weights.
 func (l *loop) addCodes(row row, v, n int, q reg.VecVirtual, memory operand.Mem, weights func(i int, codes reg.VecVirtual)) {
 	l.VMOVDQU(q, memory)
 	for i := range n {
@@ -177,14 +190,18 @@ func (l *loop) addCodes(row row, v, n int, q reg.VecVirtual, memory operand.Mem,
 	}
 }
 
-// scalesQ3_K returns the block's 16 scales, less 32, as bytes.
+// scalesQ3_K returns the 16 scales of a Q3_K block, less 32, as signed bytes. The 12 bytes at 96
+// have (ggml's block_q3_K.scales):
+//
+//	bytes 0–7   low and high nibbles: bits 0–3 of scales 0–7 and 8–15
+//	bytes 8–11  bits 2j and 2j+1 of byte i: bits 4–5 of scale 4j+i
 func (g *gen) scalesQ3_K(v isa, block reg.Register) reg.VecVirtual {
 	q, high := g.XMM(), g.XMM()
 	g.VMOVQ(at(block, 96), q)
 	g.VPSRLW(operand.U8(4), q, high)
 	g.VPUNPCKLQDQ(high, q, q)
 	v.and(g, g.bytes("mask15", repeat(64, byte(15))...), q, q)
-	// Dword j has the upper bits of scales 4j to 4j+3 at bit 2j of each byte.
+	// After the shifts dword j has the upper bits of scales 4j to 4j+3 at bits 0 and 1 of its bytes.
 	g.VPBROADCASTD(at(block, 104), high)
 	g.VPSRLVD(g.dwords("shifts2", 0, 2, 4, 6, 8, 10, 12, 14), high, high)
 	v.and(g, g.bytes("mask3", repeat(32, byte(3))...), high, high)
@@ -194,8 +211,13 @@ func (g *gen) scalesQ3_K(v isa, block reg.Register) reg.VecVirtual {
 	return q
 }
 
-// q3_Kx2 keeps scales as floats on the stack, the third bits after them, and then the bytes of 32 elements. Their three
-// bits pick one of eight floats.
+// q3_Kx2 is the loop of Q3_K. ggml's block_q3_K has 32 bytes of third bits (hmask: bit n of byte i belongs
+// to element 32·n + i), 64 bytes of two-bit codes (see pairs2), the scales and d. The three bits of an element
+// pick one of eight floats, -4 to 3 times the scale. The stack has per row:
+//
+//	bytes 0–63    16 scales times d, as floats
+//	bytes 64–95   the third bits, shifted down by 4 for the second half of the block
+//	bytes 96–159  twice the codes of 32 elements, see addCodes
 func q3_Kx2(g *gen, t shape) func(*loop) {
 	three, four := g.load2(g.bytes("mask3", repeat(32, byte(3))...)), g.load2(g.bytes("mask4", repeat(32, byte(4))...))
 	numbers := g.load2(g.floats("codesMinus4", -4, -3, -2, -1, 0, 1, 2, 3))
@@ -217,7 +239,7 @@ func q3_Kx2(g *gen, t shape) func(*loop) {
 						q = g.YMM()
 						g.VPSRLW(operand.U8(2*k), codes, q)
 					}
-					switch { // bit k to bit 2
+					switch { // move bit k of the third bits to bit 2
 					case k < 2:
 						third = g.YMM()
 						g.VPSLLW(operand.U8(2-k), thirds, third)
@@ -246,8 +268,16 @@ func q3_Kx2(g *gen, t shape) func(*loop) {
 	}
 }
 
-// tq1_0x2 has digits of base 3 in bytes that are fractions of 256: the digit is how many thirds a byte reaches, and
-// three times the byte has the next one. Minus the digit, in two bits, picks one of four floats.
+// tq1_0x2 is the loop of TQ1_0, whose bytes have five base-3 digits (ternary codes) each. A byte b stands
+// for the fraction b/256. Its first digit is floor(3·b/256): the number of the limits 1/3 and 2/3
+// that the fraction reaches. 3·b modulo 256 is the fraction of the digits after it. Each compare
+// gives -1 for a reached limit, so the sum is minus the digit. The lowest two bits of this sum
+// (0, 3 or 2) pick one of the four floats of digits.
+//
+//	bytes 0–31   digit k of byte i is element 32·k + i
+//	bytes 32–47  digit k of byte 32+i is element 160 + 16·k + i
+//	bytes 48–51  four digits each: see lastOfTQ1_0
+//	bytes 52–53  d
 func tq1_0x2(g *gen, t shape) func(*loop) {
 	limits := [2]reg.VecVirtual{g.load2(g.bytes("oneThird", repeat(32, byte(86))...)), g.load2(g.bytes("twoThirds", repeat(32, byte(171))...))}
 	digits := g.load2(g.floats("minusDigits", -1, 0, 1, 0, -1, 0, 1, 0))
@@ -260,7 +290,7 @@ func tq1_0x2(g *gen, t shape) func(*loop) {
 			add := func(v, n int, b reg.VecVirtual) {
 				q, t := g.YMM(), g.YMM()
 				g.VPMAXUB(limits[0], b, q)
-				g.VPCMPEQB(b, q, q) // -1 where it is reached
+				g.VPCMPEQB(b, q, q) // -1 where b reaches 1/3
 				g.VPMAXUB(limits[1], b, t)
 				g.VPCMPEQB(b, t, t)
 				g.VPADDB(t, q, q)
@@ -286,10 +316,10 @@ func tq1_0x2(g *gen, t shape) func(*loop) {
 	}
 }
 
-// lastOfTQ1_0 returns the last 16 elements of a block as fractions, in the lower half of a register: four bytes times
-// four powers of 3.
+// lastOfTQ1_0 returns the fractions of the last 16 elements of a TQ1_0 block, in the lower half of
+// a register: element 4·k + i is byte 48+i times 3^k, modulo 256.
 func (g *gen) lastOfTQ1_0(block reg.Register) reg.VecVirtual {
-	b, high := g.YMM(), g.XMM() // words, of which the lower bytes count
+	b, high := g.YMM(), g.XMM() // b has words, of which only the lower bytes count
 	g.VPBROADCASTD(at(block, 48), b.AsX())
 	g.VPMOVZXBW(b.AsX(), b)
 	g.VPMULLW(g.powersOf3(), b, b)
@@ -299,17 +329,20 @@ func (g *gen) lastOfTQ1_0(block reg.Register) reg.VecVirtual {
 	return b
 }
 
-// powersOf3 are 16 words: 1, 3, 9 and 27, four times each.
+// powersOf3 returns 16 words: 1, 3, 9 and 27, each four times.
 func (g *gen) powersOf3() operand.Mem {
 	return g.dwords("powersOf3", 0x10001, 0x10001, 0x30003, 0x30003, 0x90009, 0x90009, 0x1b001b, 0x1b001b)
 }
 
-// nvfp4x2 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones. Where head is 4, a float in front
-// is a factor of all scales.
+// nvfp4x2 returns begin of NVFP4: four scale bytes, then 8 bytes of nibbles for each sub-block of 16
+// elements. Byte i of a sub-block has element i in its low nibble and element 8+i in its high
+// nibble. head is the size of what precedes the scales: 0, or 4 for a float32 that
+// multiplies all scales of the block.
 func nvfp4x2(head int) func(*gen, shape) func(*loop) {
 	return func(g *gen, t shape) func(*loop) { return g.nvfp4(t, head) }
 }
 
+// nvfp4 is nvfp4x2 for a given shape.
 func (g *gen) nvfp4(t shape, head int) func(*loop) {
 	low := g.load2(g.bytes("mask15", repeat(64, byte(15))...))
 	table := g.byteTable(shape{tile: t.tile, int8: true}, &e2m1).(reg.VecVirtual)
@@ -349,9 +382,11 @@ func (g *gen) nvfp4(t shape, head int) func(*loop) {
 // variable returns a register with the address of a variable of package linalg.
 func (g *gen) variable(name string) reg.GPVirtual { return g.variableAt(name, 0) }
 
-// byteBook returns that of a code book's bytes: before and after them are 16 bytes, which entries are read with.
+// byteBook returns a register with the address of a code book's first entry, as bytes. The variable has 16 bytes
+// before the entries and 16 after them, because loads of entries begin before an entry; see entries.
 func (g *gen) byteBook(t quant.Type) reg.GPVirtual { return g.variableAt("byteBook"+bookName(t), 16) }
 
+// variableAt returns a register with the address of a byte offset in a variable of package linalg.
 func (g *gen) variableAt(name string, offset int) reg.GPVirtual {
 	r := g.GP64()
 	g.LEAQ(operand.NewDataAddr(operand.Symbol{Name: "·" + name}, offset), r)

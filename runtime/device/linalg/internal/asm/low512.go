@@ -5,11 +5,17 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// formatsLow512 are the formats below four bits, and NVFP4, with AVX-512, for one row and for four rows, whose sums do
-// not wait for each other. VPERMPS looks 16 codes up in a table of 16 floats, which is scaled once for a sub-block.
-// VPERMPS ignores all but the lowest four bits of a code. So shorter codes need no mask if the table repeats, and no
-// shift if the table has an entry for each value of the bits below them. TQ1_0 and the formats with code books keep the
-// loops of AVX2: an entry is eight floats, and joining two entries takes more instructions than a wider register saves.
+// formatsLow512 are the formats below four bits, and NVFP4, for AVX-512, with one input. The
+// loops take one row or four rows, whose sums do not wait for each other. VPERMPS looks 16 codes
+// up in a table of 16 floats, which is scaled once per sub-block. It uses bits 0–3 of a code and
+// ignores the others. So a two- or three-bit code needs neither a mask nor a shift, if the table
+// has the same number for all values of the bits that are not part of the code:
+//
+//	code in bits 0–1 of the index: entry e has number e&3
+//	code in bits 2–3 of the index: entry e has number e>>2
+//
+// TQ1_0 and the formats with code books keep the loops of AVX2. An entry of a code book is eight
+// floats, and joining two entries takes more instructions than a wider register saves.
 var formatsLow512 = []format{
 	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_Kx512, few: true, shared: 2},
 	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_Kx512, few: true, shared: 2},
@@ -20,7 +26,7 @@ var formatsLow512 = []format{
 	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp4x512(4), few: true, shared: 4},
 }
 
-// numbersOf returns a table of the numbers that codes stand for; code tells an entry's.
+// numbersOf returns a table whose entry e is first + code(e).
 func numbersOf(name string, first int, code func(entry int) int) *table {
 	t := table{name: name}
 	for i := range t.values {
@@ -29,7 +35,8 @@ func numbersOf(name string, first int, code func(entry int) int) *table {
 	return &t
 }
 
-// twoBitTables are the numbers of codes of two bits, from first on: in bits 0 and 1 of an entry, and in bits 2 and 3.
+// twoBitTables returns two tables of the numbers first to first+3: for codes in bits 0–1 of an
+// index, and for codes in bits 2–3.
 func (g *gen) twoBitTables(name string, first int) [2]reg.VecVirtual {
 	return [2]reg.VecVirtual{
 		g.table512(numbersOf(name+"x4", first, func(i int) int { return i % 4 })),
@@ -37,8 +44,9 @@ func (g *gen) twoBitTables(name string, first int) [2]reg.VecVirtual {
 	}
 }
 
-// pairs512 is pairs2 for 16 elements at a time. table returns that of a row and a sub-block, for codes in bits 0 and 1, or
-// in bits 2 and 3.
+// pairs512 is pairs2 with 16 elements per vector. table returns the 16 floats of row r and
+// sub-block s of the block. place is 0 if the codes are in bits 0–1 of the index, and 1 if they are in
+// bits 2–3; see twoBitTables.
 func (l *loop) pairs512(offset int, table func(r, s, place int) reg.VecVirtual) {
 	for h := range 2 {
 		codes := make([][2]reg.VecVirtual, len(l.rows))
@@ -60,7 +68,8 @@ func (l *loop) pairs512(offset int, table func(r, s, place int) reg.VecVirtual) 
 	}
 }
 
-// q2_Kx512 keeps scales and minima as floats on the stack.
+// q2_Kx512 is the loop of Q2_K; see q2_Kx2 for the layout. The stack has per row 16 scales
+// times d as floats, and then 16 minima times dmin.
 func q2_Kx512(g *gen, t shape) func(*loop) {
 	codes := g.twoBitTables("codes0123", 0)
 	low := g.load512(g.dwords("dwords15x16", repeat(16, uint32(15))...))
@@ -68,7 +77,7 @@ func q2_Kx512(g *gen, t shape) func(*loop) {
 	return func(l *loop) {
 		for r, row := range l.rows {
 			d, scales, minima := g.XMM(), g.ZMM(), g.bytes512(row.at(0))
-			g.VMOVD(row.at(80), d) // and dmin
+			g.VMOVD(row.at(80), d) // d and dmin
 			g.VCVTPH2PS(d, d)
 			g.VMOVQ(d, factors.Offset(8*r))
 			g.VPANDD(low, minima, scales)
@@ -85,6 +94,7 @@ func q2_Kx512(g *gen, t shape) func(*loop) {
 	}
 }
 
+// tq2_0x512 is the loop of TQ2_0. A block has one pair of tables.
 func tq2_0x512(g *gen, _ shape) func(*loop) {
 	codes := g.twoBitTables("codesMinus1", -1)
 	return func(l *loop) {
@@ -100,6 +110,7 @@ func tq2_0x512(g *gen, _ shape) func(*loop) {
 	}
 }
 
+// q2_0x512 is the loop of Q2_0: each lane shifts its code of a dword down, as in q2_0x2.
 func q2_0x512(g *gen, _ shape) func(*loop) {
 	codes := g.twoBitTables("codesMinus1", -1)[0]
 	var list []uint32
@@ -122,7 +133,7 @@ func q2_0x512(g *gen, _ shape) func(*loop) {
 	}
 }
 
-// q1_0x512 negates d where a bit is 0, see q1_0x2.
+// q1_0x512 is the loop of Q1_0: it flips the sign of d where a bit is 0, as in q1_0x2.
 func q1_0x512(g *gen, _ shape) func(*loop) {
 	sign := g.load512(g.dwords("signs512", repeat(16, uint32(1<<31))...))
 	var shifts [2]reg.VecVirtual
@@ -151,14 +162,23 @@ func q1_0x512(g *gen, _ shape) func(*loop) {
 	}
 }
 
-// q3_Kx512 looks up two bits and a third one: they are in bits 0, 1 and 2 of an entry, or in bits 2, 3 and 1. What is in
-// the bit that is left does not count. So of eight groups of codes two need a shift, and five that of the third bit.
+// q3_Kx512 is the loop of Q3_K; see q3_Kx2 for the layout. A code of three bits stays where two
+// shifted bytes leave it: VPTERNLOGD takes the two lower bits from the byte of codes, and all
+// other bits from the byte of third bits. VPERMPS looks the result up:
+//
+//	index bit           3          2          1          0
+//	groups 0, 2, 4, 6   ignored    third bit  code bit 1 code bit 0
+//	groups 1, 3, 5, 7   code bit 1 code bit 0 third bit  ignored
+//
+// Each of the two tables has the same number for both values of the ignored bit. So of the eight
+// groups of 32 elements only two shift the codes, and five shift the third bits.
 func q3_Kx512(g *gen, t shape) func(*loop) {
 	places := [2]struct{ codes, mask reg.VecVirtual }{
 		{g.table512(numbersOf("codesMinus4x2", -4, func(i int) int { return i % 8 })), g.load512(g.dwords("dwords3x16", repeat(16, uint32(3))...))},
 		{g.table512(numbersOf("codesMinus4upper", -4, func(i int) int { return i/4 + i/2%2*4 })), g.load512(g.dwords("dwords12x16", repeat(16, uint32(12))...))},
 	}
-	// Where the third bits of a group are, less where they have to be.
+	// down has for each group the position of its third bit in hmask (the group's number), less the index bit where it has to be.
+	// Between two groups the third bits move down by the difference; group 0 moves them up by 2.
 	down := [8]int{-2, 0, 0, 2, 2, 4, 4, 6}
 	const size = 64
 	stack := g.AllocLocal(size * t.rows)
@@ -170,7 +190,7 @@ func q3_Kx512(g *gen, t shape) func(*loop) {
 			g.VMULPS(g.half512(row.at(108)), scales, scales)
 			g.VMOVUPS(scales, stack.Offset(size*r))
 		}
-		var pairs, thirds [4][2]reg.VecVirtual // of the rows
+		var pairs, thirds [4][2]reg.VecVirtual // bytes of two-bit codes and of third bits, per row
 		for group, shift := range down {
 			l.loadX(2*group, 2)
 			for r, row := range l.rows {
@@ -199,12 +219,12 @@ func q3_Kx512(g *gen, t shape) func(*loop) {
 	}
 }
 
-// nvfp4x512 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones. Where head is 4, a float in front
-// is a factor of all scales.
+// nvfp4x512 returns begin of NVFP4; see nvfp4x2 for the layout and for head.
 func nvfp4x512(head int) func(*gen, shape) func(*loop) {
 	return func(g *gen, _ shape) func(*loop) { return g.nvfp4x512(head) }
 }
 
+// nvfp4x512 scales the table of e2m1 once per sub-block of 16.
 func (g *gen) nvfp4x512(head int) func(*loop) {
 	values := g.table512(&e2m1)
 	scales := g.variable("nvfp4Scales")

@@ -8,8 +8,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestLow512 runs the loops of low512.go in an interpreter, on any machine: decoded rows are those of Dequantize, to
-// the bit, and a product is that of its floats, up to the rounding of sums.
+// TestLow512 interprets the loops of low512.go, on any machine. Decoded rows must have the bits of Dequantize. A product
+// must agree with that of the decoded floats, up to the rounding of sums.
 func TestLow512(t *testing.T) {
 	files, err := generate()
 	if err != nil {

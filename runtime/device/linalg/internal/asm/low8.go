@@ -7,9 +7,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// int8FormatsLow2 are the formats below four bits, and NVFP4, times bytes, with AVX2, whose codes become bytes after a
-// few instructions. Sums of two products of such codes stay far within 16 bits. low8grid.go has the formats with code
-// books.
+// int8FormatsLow2 are the formats below four bits, and NVFP4, for AVX2 and inputs of bytes. A few
+// instructions turn their codes into bytes. Sums of two products of such a code and an input
+// stay far within 16 bits. low8grid.go has the formats with code books.
 var int8FormatsLow2 = []format{
 	{name: "Q2_K", elems: 256, bytes: 84, begin: q2_K8, folded: true, int8: super8, together: 2},
 	{name: "Q3_K", elems: 256, bytes: 110, begin: q3_K8, folded: true, int8: super8, together: 2},
@@ -21,7 +21,8 @@ var int8FormatsLow2 = []format{
 	{name: "NVFP4_SCALED", elems: 64, bytes: 40, begin: nvfp48(4), folded: true, int8: signedSingle8, together: 2},
 }
 
-// twoBits returns elements 32·group and on of codes of two bits after an offset, see pairs2, as bytes.
+// twoBits returns the two-bit codes of elements 32·group to 32·group+31 as bytes. The codes begin at a byte
+// offset in the block, in the layout of pairs2. mask has 3 in every byte.
 func (g *gen) twoBits(block reg.Register, offset, group int, mask operand.Op) reg.VecVirtual {
 	q := g.YMM()
 	g.VMOVDQU(at(block, offset+32*(group/4)), q)
@@ -32,7 +33,7 @@ func (g *gen) twoBits(block reg.Register, offset, group int, mask operand.Op) re
 	return q
 }
 
-// evenOdd leaves the even words of a register in its lower half, and the odd ones in the upper half.
+// evenOdd sorts the 16 words of a register: even words to the lower half, odd words to the upper half.
 func (g *gen) evenOdd(v reg.VecVirtual) {
 	var order []byte
 	for i := range 32 {
@@ -42,7 +43,8 @@ func (g *gen) evenOdd(v reg.VecVirtual) {
 	g.VPERMQ(operand.U8(0xd8), v, v)
 }
 
-// wordOfEach is the order that leaves word n of either half of a register everywhere in that half.
+// wordOfEach returns the VPSHUFB order that copies word n of each half of a register to all
+// words of that half.
 func (g *gen) wordOfEach(n int) operand.Mem {
 	var order []byte
 	for i := range 32 {
@@ -51,11 +53,12 @@ func (g *gen) wordOfEach(n int) operand.Mem {
 	return g.bytes(fmt.Sprintf("wordOfEach%d", n), order...)
 }
 
-// halvesScaled adds the eight groups of 32 elements to partial sums: those of either half of a register times a word of
-// their row's 16 scales.
+// halvesScaled adds a block of eight groups of 32 elements to partial sums. A group has two
+// scales of 16 bits: one for the elements in the lower half of a register, one for the
+// upper half. codes returns the 32 codes of a group as bytes. order is the order of the groups.
 func (p *partial) halvesScaled(scales *wordScales, order [8]int, codes func(row row, group int) reg.VecVirtual) {
 	parts := []*partial{p}
-	if len(p.inputs) == 1 && order != ascending { // row by row: what groups share takes registers, as scales do
+	if len(p.inputs) == 1 && order != ascending { // row by row: codes that groups share and scales need the registers
 		parts = nil
 		for k := range p.rows {
 			parts = append(parts, &partial{loop: p.loop, rows: p.rows[k : k+1], sums: p.sums[k : k+1]})
@@ -69,18 +72,18 @@ func (p *partial) halvesScaled(scales *wordScales, order [8]int, codes func(row 
 	}
 }
 
-// ascending is the order of groups, but where some share what their codes are made of.
+// ascending is the order of groups for codes that groups do not share; q3_K8 has another one.
 var ascending = [8]int{0, 1, 2, 3, 4, 5, 6, 7}
 
-// wordScales are the 16 scales of rows: in memory, and for one input in registers, too, as evenOdd leaves them. Several
-// inputs need the registers.
+// wordScales are the 16 scales of each row as words: in memory at at(r), and with one input also in
+// registers (kept), in the order of evenOdd. With several inputs the sums need the registers.
 type wordScales struct {
 	*loop
 	at   func(r int) operand.Mem
 	kept []reg.VecVirtual
 }
 
-// keep takes the scales of the next row, whose register it changes.
+// keep stores the scales of the next row. It changes the register v.
 func (w *wordScales) keep(v reg.VecVirtual) {
 	w.VMOVUPS(v, w.at(len(w.kept)))
 	if len(w.inputs) == 1 {
@@ -89,7 +92,7 @@ func (w *wordScales) keep(v reg.VecVirtual) {
 	w.kept = append(w.kept, v)
 }
 
-// of returns the scales of a group, each in half of a register.
+// of returns the two scales of a group, each in all words of one half of a register.
 func (w *wordScales) of(r, group int) reg.VecVirtual {
 	if len(w.inputs) > 1 {
 		s := w.broadcast2(w.at(r).Offset(4 * group))
@@ -101,8 +104,8 @@ func (w *wordScales) of(r, group int) reg.VecVirtual {
 	return s
 }
 
-// wordOfHalf is the order that leaves word 0 in the lower half of a register whose dwords are the same, and word 1 in the
-// upper one.
+// wordOfHalf returns the VPSHUFB order for a register whose dwords are all the same. It copies
+// word 0 of the dword to all words of the lower half, and word 1 to all words of the upper half.
 func (g *gen) wordOfHalf() operand.Mem {
 	var of []byte
 	for i := range 32 {
@@ -111,7 +114,8 @@ func (g *gen) wordOfHalf() operand.Mem {
 	return g.bytes("wordOfHalf", of...)
 }
 
-// centre takes what codes count from, 2^shift, times the words of scales for every 16 inputs, from the partial sums.
+// centre corrects the partial sums for codes that count from 2^shift, such as 32 for Q6_K. It
+// subtracts 2^shift · Σ scale·(sum of 16 inputs). scales(r) has 16 words.
 func (p *partial) centre(shift uint8, scales func(r int) operand.Mem) {
 	for r := range p.rows {
 		for j, input := range p.inputs {
@@ -125,8 +129,11 @@ func (p *partial) centre(shift uint8, scales func(r int) operand.Mem) {
 	}
 }
 
-// q2_K8 is the loop of Q2_K. A row has 96 bytes of the stack: its scales and its minima as words, and the factors of
-// both.
+// q2_K8 is the loop of Q2_K. The stack has per row:
+//
+//	bytes 0–31   16 scales, words
+//	bytes 32–63  16 minima, words
+//	bytes 64–71  d and dmin, float32
 func q2_K8(g *gen, t shape) func(*loop) {
 	three, low := g.constant2(t, g.bytes("mask3", repeat(32, byte(3))...)), g.bytes("mask15", repeat(64, byte(15))...)
 	const size = 96
@@ -135,7 +142,7 @@ func q2_K8(g *gen, t shape) func(*loop) {
 	return func(l *loop) {
 		scales := &wordScales{loop: l, at: func(r int) operand.Mem { return at(r, 0) }}
 		for r, row := range l.rows {
-			var words [2]reg.VecVirtual // of scales and minima
+			var words [2]reg.VecVirtual // scales, then minima
 			for i := range words {
 				words[i] = g.YMM()
 				g.VMOVDQU(row.at(0), words[i].AsX())
@@ -161,12 +168,14 @@ func q2_K8(g *gen, t shape) func(*loop) {
 	}
 }
 
-// q3_K8 is the loop of Q3_K. The codes of two groups are made in the two halves of bytes: two bits, and above them the
-// third one, which a table brings there from four of them.
+// q3_K8 is the loop of Q3_K; see q3_Kx2 for the layout. One register has the codes of two groups, one in
+// each nibble of its bytes: groups 0 and 2 of four, or 1 and 3. The mask 0x33 keeps the two-bit
+// codes of both groups. A table adds their third bits: it maps four third bits of an element
+// (one nibble of hmask) to bits 2 and 6.
 func q3_K8(g *gen, t shape) func(*loop) {
-	// In memory: the scales of four rows take the registers.
+	// These constants stay in memory, because the scales of four rows take the registers.
 	low, pairs, seven := g.bytes("mask15", repeat(64, byte(15))...), g.bytes("mask3each4", repeat(32, byte(0x33))...), g.bytes("mask7", repeat(32, byte(7))...)
-	var thirds [2]operand.Mem // of groups 0 and 2 of four, and of 1 and 3
+	var thirds [2]operand.Mem // for groups 0 and 2, and for groups 1 and 3
 	for i := range thirds {
 		var b []byte
 		for n := range 32 {
@@ -174,7 +183,7 @@ func q3_K8(g *gen, t shape) func(*loop) {
 		}
 		thirds[i] = g.bytes(fmt.Sprintf("thirdBits%d", i), b...)
 	}
-	halves := map[reg.Register]reg.VecVirtual{} // codes of two groups, by the block
+	halves := map[reg.Register]reg.VecVirtual{} // codes of two groups, by the register of the block's address
 	return g.signedWords8(t, func(row row) (words reg.VecVirtual, d operand.Mem) {
 		words = g.YMM()
 		g.VPMOVSXBW(g.scalesQ3_K(avx2, row.block).AsX(), words)
@@ -206,8 +215,12 @@ func q3_K8(g *gen, t shape) func(*loop) {
 	})
 }
 
-// signedWords8 is the loop of a format with 16 signed scales and codes that count from 2^shift, in some order of groups. A row has 64 bytes of the
-// stack: its scales as words, and after them the factor of all.
+// signedWords8 is the loop of a format with 16 signed scales per block and codes that count
+// from 2^shift. scalesOf returns the scales as words, and the memory of d (float16). order and
+// codes are those of halvesScaled. The stack has per row:
+//
+//	bytes 0–31   16 scales, words
+//	bytes 32–35  d, float32
 func (g *gen) signedWords8(t shape, scalesOf func(row row) (words reg.VecVirtual, d operand.Mem), shift uint8, order [8]int, codes func(row row, group int) reg.VecVirtual) func(*loop) {
 	const size = 64
 	stack := g.AllocLocal(size * t.rows)
@@ -229,8 +242,8 @@ func (g *gen) signedWords8(t shape, scalesOf func(row row) (words reg.VecVirtual
 	}
 }
 
-// tq2_08 is the loop of TQ2_0: without scales, all products of a block are summed in 16 bits. A row has its factor on the
-// stack.
+// tq2_08 is the loop of TQ2_0. The format has no scales but d, so the products of a whole block are
+// summed in 16 bits. The stack has d of each row as float32.
 func tq2_08(g *gen, t shape) func(*loop) {
 	three := g.constant2(t, g.bytes("mask3", repeat(32, byte(3))...))
 	const size = 32
@@ -250,8 +263,8 @@ func tq2_08(g *gen, t shape) func(*loop) {
 	}
 }
 
-// foldTernary makes sums of 32 bits of those of 16 of codes that count from 1, less what they count from, and adds them to
-// the running sums.
+// foldTernary finishes a block of codes 0, 1 and 2, which count from 1. It subtracts the sums of the inputs from the 16-bit
+// partial sums, widens these to 32 bits, and adds them times d to the running sums.
 func (p *partial) foldTernary(d func(r int) operand.Mem) {
 	for r := range p.rows {
 		for j, sum := range p.sums[r] {

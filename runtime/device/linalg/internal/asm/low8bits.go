@@ -7,9 +7,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Formats of low8.go without sub-blocks of two bits: digits of base 3, one and two bits in a row, and four bits.
+// Formats of low8.go whose codes are not in the layout of pairs2: TQ1_0 (base-3 digits), Q1_0 and
+// Q2_0 (consecutive codes of one and two bits), and NVFP4 (nibbles).
 
-// tq1_08 is the loop of TQ1_0, see tq1_0x2. A row has its factor on the stack.
+// tq1_08 is the loop of TQ1_0; see tq1_0x2 for the layout. The stack has d of each row as float32.
 func tq1_08(g *gen, t shape) func(*loop) {
 	const size = 32
 	stack := g.AllocLocal(size * t.rows)
@@ -24,7 +25,7 @@ func tq1_08(g *gen, t shape) func(*loop) {
 					block := p.rows[k].block
 					switch group {
 					case 0:
-					case 5: // the next digits of 16 bytes, side by side
+					case 5: // bytes 32–47: their first digit in the lower half, the second in the upper half
 						t := g.YMM()
 						g.VBROADCASTI128(at(block, 32), b)
 						g.VPADDB(b, b, t)
@@ -48,14 +49,16 @@ func tq1_08(g *gen, t shape) func(*loop) {
 	}
 }
 
-// triple multiplies bytes by 3.
+// triple multiplies bytes by 3, modulo 256.
 func (g *gen) triple(b reg.VecVirtual) {
 	t := g.YMM()
 	g.VPADDB(b, b, t)
 	g.VPADDB(t, b, b)
 }
 
-// digits returns how many thirds of 256 bytes reach: averages of bytes less 1, rounded up, have it in their upper bits.
+// digits returns floor(3·b/256) of every byte b: the first base-3 digit of a TQ1_0 byte. With
+// c = max(b-1, 0), VPAVGB rounds averages up: (c+1)/2, and then (c + (c+1)/2 + 1)/2, which is about 3·c/4.
+// The digit is in the upper two bits of this byte.
 func (g *gen) digits(b reg.VecVirtual) reg.VecVirtual {
 	q, zero, half := g.YMM(), g.YMM(), g.YMM()
 	g.VPSUBUSB(g.dwords("ones8", repeat(8, uint32(0x01010101))...), b, q)
@@ -67,8 +70,10 @@ func (g *gen) digits(b reg.VecVirtual) reg.VecVirtual {
 	return q
 }
 
-// pairsOf8 is the loop of a format that has one half as a scale for some groups of two blocks of 32 inputs, whose halves
-// are side by side, and codes that count from what the sums of inputs say.
+// pairsOf8 is the loop of a format with one float16 scale, at the start of a block, and some groups of 64
+// elements: two blocks of 32 inputs each. codes returns 32 codes of a group, 16 for either block: half 0
+// for the first 16 inputs of both, half 1 for the last 16 (the layout pairs8). The sums of the inputs correct for
+// the number that codes count from.
 func pairsOf8(groups int, codes func(block reg.Register, group, half int) reg.VecVirtual) func(*loop) {
 	return func(l *loop) {
 		for group := range groups {
@@ -83,7 +88,7 @@ func pairsOf8(groups int, codes func(block reg.Register, group, half int) reg.Ve
 	}
 }
 
-// q1_08 is the loop of Q1_0: codes are 0 and 2, less 1.
+// q1_08 is the loop of Q1_0: a bit becomes the code 2 or 0, which counts from 1.
 func q1_08(g *gen, t shape) func(*loop) {
 	bits, two := g.constant2(t, g.bytes("bitMask", bitOfByte()...)), g.constant2(t, g.bytes("twos", repeat(32, byte(2))...))
 	return pairsOf8(2, func(block reg.Register, group, half int) reg.VecVirtual {
@@ -101,8 +106,13 @@ func q1_08(g *gen, t shape) func(*loop) {
 	})
 }
 
-// q2_08 is the loop of Q2_0: codes less 1. A byte with four of them comes to four places, where two shifts would bring
-// each down; the second, which is of every other byte, a table does.
+// q2_08 is the loop of Q2_0, whose codes count from 1. VPSHUFB copies each byte, which has four
+// codes, to the four bytes of a dword. Of these the odd word shifts down by 4 bits. So the code is in:
+//
+//	byte  0     1     2     3
+//	bits  0–1   2–3   0–1   2–3
+//
+// A table moves bits 2 and 3 down.
 func q2_08(g *gen, t shape) func(*loop) {
 	masks := g.constant2(t, g.bytes("twoOfFour", repeat32(3, 12)...))
 	table := g.constant2(t, g.bytes("twoBitsDown", repeat32(0, 1, 2, 3, 1, 0, 0, 0, 2, 0, 0, 0, 3, 0, 0, 0)...))
@@ -122,7 +132,7 @@ func q2_08(g *gen, t shape) func(*loop) {
 	})
 }
 
-// repeat32 returns 32 bytes that repeat some.
+// repeat32 returns 32 bytes that repeat list.
 func repeat32(list ...byte) (b []byte) {
 	for len(b) < 32 {
 		b = append(b, list...)
@@ -130,7 +140,8 @@ func repeat32(list ...byte) (b []byte) {
 	return b
 }
 
-// nvfp48 is the loop of NVFP4, whose scales are floats for 16 elements each: see nvfp4x2. Two of them are side by side.
+// nvfp48 is the loop of NVFP4; see nvfp4x2 for the layout and for head. A sub-block of 16 elements has
+// a float32 scale. A register has two sub-blocks, one in each half.
 func nvfp48(head int) func(*gen, shape) func(*loop) {
 	return func(g *gen, t shape) func(*loop) {
 		low := g.constant2(t, g.bytes("mask15", repeat(64, byte(15))...))

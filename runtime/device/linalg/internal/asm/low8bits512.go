@@ -5,9 +5,9 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The formats of low8bits.go with AVX-512 and VNNI.
+// The formats of low8bits.go, for AVX-512 with VNNI.
 
-// mask64 is a mask of bytes.
+// mask64 loads a mask of 64 bytes into a mask register.
 func (g *gen) mask64(bits uint64) reg.Register {
 	r, k := g.GP64(), g.K()
 	g.MOVQ(operand.U64(bits), r)
@@ -15,17 +15,19 @@ func (g *gen) mask64(bits uint64) reg.Register {
 	return k
 }
 
-// tq1_08x512 is the loop of TQ1_0. Its codes stay where they arise, in the two uppermost bits.
+// tq1_08x512 is the loop of TQ1_0. The digits stay in bits 6 and 7 of a byte, where codesTQ1_0
+// finds them: shift 6 says so.
 func tq1_08x512(g *gen, t shape) func(*loop) { return g.ternary512(t, 6, 52, g.codesTQ1_0()) }
 
-// codesTQ1_0 returns what emits the digits of a block, 64 in a register, times 64: digits of the same bytes that follow
-// each other lie side by side.
+// codesTQ1_0 returns a function that emits the 256 digits of a TQ1_0 block, times 64, in four
+// registers. Consecutive digits of the same bytes lie side by side in a register; see tq1_0x2
+// for the layout of a block.
 func (g *gen) codesTQ1_0() func(block reg.Register) [4]reg.VecVirtual {
 	one, upperTwo, zero := g.load512(g.bytes("onesx64", repeat(64, byte(1))...)), g.load512(g.bytes("mask192", repeat(64, byte(192))...)), g.ZMM()
 	g.VPXORD(zero, zero, zero)
 	eights := g.load512(g.bytes("mask248", repeat(64, byte(248))...))
 	odd, upper := g.mask64(0xffff0000ffff0000), g.mask64(0xffffffff00000000)
-	digits := func(b reg.VecVirtual) reg.VecVirtual { // see gen.digits
+	digits := func(b reg.VecVirtual) reg.VecVirtual { // as gen.digits, without the last shift
 		q, half := g.ZMM(), g.ZMM()
 		g.VPSUBUSB(one, b, q)
 		g.VPAVGB(zero, q, half)
@@ -33,7 +35,7 @@ func (g *gen) codesTQ1_0() func(block reg.Register) [4]reg.VecVirtual {
 		g.VPANDD(upperTwo, q, q)
 		return q
 	}
-	times := func(b reg.VecVirtual, power int, where ...operand.Op) { // of 3: 1 or 2
+	times := func(b reg.VecVirtual, power int, where ...operand.Op) { // multiplies bytes by 3^power, power 1 or 2, under the mask where
 		t := g.ZMM()
 		if power == 1 {
 			g.VPADDB(b, b, t)
@@ -66,8 +68,9 @@ func (g *gen) codesTQ1_0() func(block reg.Register) [4]reg.VecVirtual {
 	}
 }
 
-// blockCodes is the loop of a format with groups of 64 elements that have a scale for each lane of sums, as blocks512.
-// Sums of inputs are for what codes count from.
+// blockCodes is the loop of a format with groups of 64 elements. codes returns their codes as bytes, and
+// scale their scales as 16 floats, one for each lane of sums. The sums of the inputs correct for
+// the number that codes count from.
 func blockCodes(groups int, codes, scale func(block reg.Register, group int) reg.VecVirtual) func(*loop) {
 	return func(l *loop) {
 		for group := range groups {
@@ -89,9 +92,10 @@ func blockCodes(groups int, codes, scale func(block reg.Register, group int) reg
 	}
 }
 
+// firstHalf512 returns the float16 at the start of the block as float32, in all lanes.
 func (g *gen) firstHalf512(block reg.Register, _ int) reg.VecVirtual { return g.half512(at(block, 0)) }
 
-// q1_08x512 is the loop of Q1_0: codes are 0 and 2, less 1.
+// q1_08x512 is the loop of Q1_0: a bit becomes the code 2 or 0, which counts from 1.
 func q1_08x512(g *gen, _ shape) func(*loop) {
 	two := g.load512(g.bytes("twosx64", repeat(64, byte(2))...))
 	return blockCodes(2, func(block reg.Register, group int) reg.VecVirtual {
@@ -102,7 +106,7 @@ func q1_08x512(g *gen, _ shape) func(*loop) {
 	}, g.firstHalf512)
 }
 
-// q2_08x512 is the loop of Q2_0, see q2_08.
+// q2_08x512 is the loop of Q2_0; see q2_08.
 func q2_08x512(g *gen, _ shape) func(*loop) {
 	var from []byte
 	for i := range 64 {
@@ -123,7 +127,7 @@ func q2_08x512(g *gen, _ shape) func(*loop) {
 	}, g.firstHalf512)
 }
 
-// nvfp48x512 is the loop of NVFP4, see nvfp48.
+// nvfp48x512 is the loop of NVFP4; see nvfp48. Each quarter of a register has a sub-block.
 func nvfp48x512(head int) func(*gen, shape) func(*loop) {
 	return func(g *gen, _ shape) func(*loop) {
 		low := g.load512(g.bytes("mask15", repeat(64, byte(15))...))
@@ -159,7 +163,7 @@ func nvfp48x512(head int) func(*gen, shape) func(*loop) {
 	}
 }
 
-// laneMask is a mask of lanes.
+// laneMask loads a mask of lanes into a mask register.
 func (g *gen) laneMask(lanes uint32) reg.Register {
 	r, k := g.GP32(), g.K()
 	g.MOVL(operand.U32(lanes), r)

@@ -7,18 +7,21 @@ import (
 	"mla/runtime/quant"
 )
 
-// grid is a format with a code book. The books are tables of package linalg. A sub-block is 32 elements.
+// grid is a format with a code book: a weight is d·unit·(2s+1)·v, with an integer s for each
+// sub-block and a value v from the code book. The books are variables of package linalg. A
+// sub-block has 32 elements.
 type grid struct {
 	quant.Type
-	unit   float32 // the scales of sub-blocks, odd numbers, are multiples of it, with d
-	four   bool    // entries have four values; else eight
-	direct bool    // numbers of entries are bytes, from byte 2 of the block on, eight bytes for a sub-block
-	halfs  bool    // a scale is that of 16 elements, not of 32
-	// signs are where the block has a sign for every element; 0: unpack leaves them on the stack.
+	unit   float32 // factor of all scales 2s+1, besides d
+	four   bool    // an entry of the book has four values, else eight
+	direct bool    // entry numbers are bytes: eight per sub-block, from byte 2 of the block on
+	halfs  bool    // 16 elements share a scale, else 32
+	// signs is the byte offset of a sign bit per element. 0: unpack writes the signs to the stack.
 	signs  int
 	unpack func(b *gridBlock)
 }
 
+// grids are the formats with a code book.
 var grids = []grid{
 	{Type: quant.IQ2_XXS, unit: 1.0 / 8, direct: true, unpack: (*gridBlock).iq2_XXS},
 	{Type: quant.IQ2_XS, unit: 1.0 / 8, halfs: true, unpack: (*gridBlock).iq2_XS},
@@ -29,26 +32,30 @@ var grids = []grid{
 	{Type: quant.IQ1_M, unit: 1, halfs: true, unpack: (*gridBlock).iq1_M},
 }
 
-// bytes is what the generator makes loops for bytes of, and floats what it makes those for floats of.
+// bytes returns the format of the loops over bytes; begin is their begin.
 func (f grid) bytes(begin func(*gen, shape) func(*loop)) format {
 	of := f.floats()
 	of.begin, of.few, of.folded, of.alone, of.int8 = begin, false, true, true, super8
 	return of
 }
 
+// floats returns the format of the loops over floats.
 func (f grid) floats() format {
 	of, _ := quant.Lookup(f.Type)
 	list := format{name: formatName(f.Type), elems: of.BlockElems, bytes: of.BlockBytes, begin: f.begin, few: true, pairs: true, book: true}
 	if f.shifted() {
-		list.shared = 4 // without signs there are registers for it
+		list.shared = 4 // no registers are needed for signs
 	}
 	return list
 }
 
-// shifted says that values are -1, 0 and 1, eight elements of which have a shift in common. Entries are bytes of eight
-// times the values, plus 17; where the shift is downward 2 is taken off, and sums of inputs take 16 off all of them.
+// shifted says that the format is IQ1_S or IQ1_M. Their book has values v of -1, 0 and 1, and eight
+// elements share a shift of +1/8 or -1/8. As bytes the book has 8·v + 17, which is positive. For a
+// shift of -1/8 the loops subtract 2, and centre subtracts 16 from every code with the sums of the inputs:
+// this leaves 8·(v ± 1/8).
 func (f grid) shifted() bool { return f.Type == quant.IQ1_S || f.Type == quant.IQ1_M }
 
+// begin8 is format.begin of the loops over bytes. Loops take one row (format.alone).
 func (f grid) begin8(g *gen, t shape) func(*loop) {
 	order := g.constant2(t, g.byteOfEight())
 	bits, ones := g.constant2(t, g.bytes("bitMask", bitOfByte()...)), g.constant2(t, g.dwords("ones8", repeat(8, uint32(0x01010101))...))
@@ -79,7 +86,8 @@ func (f grid) begin8(g *gen, t shape) func(*loop) {
 	})
 }
 
-// byteOfEight is the order that brings each of four bytes, which all dwords have, to eight bytes.
+// byteOfEight returns the VPSHUFB order for a register whose dwords are all the same. It copies
+// byte b of the dword to bytes 8b to 8b+7 of the register.
 func (g *gen) byteOfEight() operand.Mem {
 	var of []byte
 	for i := range 32 {
@@ -88,7 +96,8 @@ func (g *gen) byteOfEight() operand.Mem {
 	return g.bytes("byteOfEight", of...)
 }
 
-// add adds a sub-block: codes, which are unsigned, times the bytes of inputs, negated where signs are, times the scale.
+// add multiplies the unsigned codes of a sub-block by inputs and by the scale, and adds the
+// products to the partial sums. Where signs is -1 the input is negated; signs may be nil.
 func (b *gridBlock) add(p *partial, codes, signs reg.VecVirtual) {
 	var scale reg.VecVirtual
 	if b.halfs {
@@ -112,7 +121,7 @@ func (b *gridBlock) add(p *partial, codes, signs reg.VecVirtual) {
 	}
 }
 
-// signsAt is where the four bytes of signs or shifts of a sub-block are.
+// signsAt returns the memory of the four bytes of signs, or of shifts, of the current sub-block.
 func (b *gridBlock) signsAt() operand.Mem {
 	if b.signs > 0 {
 		return at(b.block, b.signs+4*b.sub)
@@ -120,7 +129,7 @@ func (b *gridBlock) signsAt() operand.Mem {
 	return b.stack.Offset(gridSigns + 4*b.sub)
 }
 
-// number returns the number of entry i of a sub-block.
+// number loads the number of entry i of the current sub-block.
 func (b *gridBlock) number(i int) reg.GPVirtual {
 	n := b.GP64()
 	switch {
@@ -134,8 +143,9 @@ func (b *gridBlock) number(i int) reg.GPVirtual {
 	return n
 }
 
-// entries returns the bytes of the entries of a sub-block. An entry is loaded from so far in front of it that it lies
-// where it has to be, and blended: that is one instruction for each.
+// entries returns the 32 codes of a sub-block: 4 entries of eight bytes or 8 of four. Entry k of a half
+// register belongs at byte size·k. The load begins size·k bytes before the entry, so that the
+// entry arrives at this place, and VPBLENDD keeps only the entry. This takes one instruction per entry.
 func (b *gridBlock) entries() reg.VecVirtual {
 	size := 8
 	if b.four {
@@ -166,7 +176,7 @@ func (b *gridBlock) entries() reg.VecVirtual {
 	return q
 }
 
-// bitOfByte are the bits of eight elements, one after the other.
+// bitOfByte returns 32 bytes; byte i has the bit i%8 set.
 func bitOfByte() (b []byte) {
 	for i := range 32 {
 		b = append(b, 1<<(i%8))

@@ -4,10 +4,12 @@ import (
 	"github.com/mmcloughlin/avo/operand"
 )
 
-// The formats of low8grid.go with AVX-512 and VNNI: two sub-blocks at a time, whose signs are a mask.
+// The formats of low8grid.go, for AVX-512 with VNNI. A register has two sub-blocks. Their 64 signs
+// are a mask register.
 
+// begin8x512 is format.begin of the loops over bytes. Loops take one row (format.alone).
 func (f grid) begin8x512(g *gen, t shape) func(*loop) {
-	orders, other := g.quarters(), g.ZMM() // what signs are taken from, or shifts take off
+	orders, other := g.quarters(), g.ZMM() // other: 0, from which inputs with a sign are subtracted, or 2, which a shift subtracts from codes
 	if f.shifted() {
 		g.VMOVDQU32(g.bytes("twosx64", repeat(64, byte(2))...), other)
 	} else {

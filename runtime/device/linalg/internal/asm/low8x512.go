@@ -7,10 +7,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// The formats of low8.go with AVX-512 and VNNI.
+// The formats of low8.go, for AVX-512 with VNNI.
 
-// quarters are registers that pick the words of scales: four numbers of 16 elements for each of four groups, each in a
-// quarter of the lanes.
+// quarters returns four VPERMW orders, one for each group of 64 elements. Order i copies
+// scales 4i to 4i+3 of a block, one to all words of each quarter of the register.
 func (g *gen) quarters() (orders [4]reg.VecVirtual) {
 	for i := range orders {
 		var b []byte
@@ -22,8 +22,8 @@ func (g *gen) quarters() (orders [4]reg.VecVirtual) {
 	return orders
 }
 
-// addQuarters adds a block to the sums: the four groups of codes times the words of their row's 16 scales, which are
-// in the lower halves of registers.
+// addQuarters adds a block of four groups of 64 elements to the sums. codes returns a group's codes as
+// bytes. scales[r] has the row's 16 scales as words, in the lower half of the register.
 func (s superSums) addQuarters(l *loop, orders [4]reg.VecVirtual, scales []reg.Register, codes func(block reg.Register, group int) reg.VecVirtual) {
 	for group, order := range orders {
 		var q, scale []reg.VecVirtual
@@ -36,7 +36,9 @@ func (s superSums) addQuarters(l *loop, orders [4]reg.VecVirtual, scales []reg.R
 	}
 }
 
-// twoBits512 returns what makes bytes of 64 codes of two bits after an offset: 32 and 32 that share their bytes.
+// twoBits512 returns a function that emits the 64 two-bit codes of a group as bytes. The codes
+// begin at a byte offset in the block, in the layout of pairs2: both halves of the register share
+// their 32 bytes.
 func (g *gen) twoBits512(offset int) func(block reg.Register, group int) reg.VecVirtual {
 	three := g.load512(g.bytes("mask3x64", repeat(64, byte(3))...))
 	shifts := [2]reg.VecVirtual{
@@ -52,15 +54,17 @@ func (g *gen) twoBits512(offset int) func(block reg.Register, group int) reg.Vec
 	}
 }
 
-// q2_K8x512 is the loop of Q2_K. A row has 64 bytes of the stack: its minima as words, and the factors of scales and
-// minima.
+// q2_K8x512 is the loop of Q2_K. The stack has per row:
+//
+//	bytes 0–31   16 minima, words
+//	bytes 32–39  d and dmin, float32
 func q2_K8x512(g *gen, t shape) func(*loop) {
 	low, codes, orders := g.bytes("mask15", repeat(64, byte(15))...), g.twoBits512(16), g.quarters()
 	const size = 64
 	stack := g.AllocLocal(size * t.rows)
 	minimaOf := func(r int) operand.Mem { return stack.Offset(size * r) }
 	return func(l *loop) {
-		var all []reg.Register // scales of the rows
+		var all []reg.Register // scales of each row, words
 		for r, row := range l.rows {
 			for i := range 2 {
 				words := g.zero512()
@@ -89,7 +93,10 @@ func q2_K8x512(g *gen, t shape) func(*loop) {
 	}
 }
 
-// q3_K8x512 is the loop of Q3_K. A row has 96 bytes of the stack: its scales as words, and after them the factor of all.
+// q3_K8x512 is the loop of Q3_K. The stack has per row:
+//
+//	bytes 0–31   16 scales, words
+//	bytes 64–67  d, float32
 func q3_K8x512(g *gen, t shape) func(*loop) {
 	codes, orders := g.twoBits512(32), g.quarters()
 	const size = 96
@@ -126,8 +133,9 @@ func tq2_08x512(g *gen, t shape) func(*loop) {
 	})
 }
 
-// ternary512 is the loop of a format of codes that count from 1 and have no scales but the factor of a block, which is at
-// an offset and on the stack. Sums begin with what the codes count from. codes returns those of a block times 2^shift.
+// ternary512 is the loop of a format with codes 0, 1 and 2, which count from 1, and no scale but d: a float16 at
+// a byte offset in the block, which goes to the stack as float32. codes returns a block's codes
+// times 2^shift. The sums of a block begin at minus 2^shift times the sums of the inputs.
 func (g *gen) ternary512(t shape, shift, offset int, codes func(block reg.Register) [4]reg.VecVirtual) func(*loop) {
 	const size = 8
 	stack := g.AllocLocal(size * t.rows)

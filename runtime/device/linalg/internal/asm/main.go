@@ -1,8 +1,7 @@
-// Command asm writes the assembly of package linalg: the mat-vec inner loops of every format and the loops over
-// floats, for AVX-512 and AVX2, and in package neon for arm64.
+// Command asm writes the assembly of package linalg: for every format the mat-vec loops, and
+// the loops over floats. The amd64 loops use AVX-512 and AVX2; package neon writes those for arm64.
 //
-// The output depends on nothing but this program, so running it twice gives the
-// same bytes.
+// The output depends only on this program: running it twice gives the same bytes.
 package main
 
 import (
@@ -31,6 +30,7 @@ func main() {
 	}
 }
 
+// write writes the generated files to a folder.
 func write(folder string) error {
 	files, err := generate()
 	for name, text := range files {
@@ -39,7 +39,8 @@ func write(folder string) error {
 	return err
 }
 
-// generate returns the files by name: the assembly of each architecture, and the Go file that declares it.
+// generate returns the generated files by name: for each architecture its assembly, and the
+// Go file that declares the functions.
 func generate() (map[string][]byte, error) {
 	assembly, declarations, err := generateAMD64()
 	if err != nil {
@@ -52,9 +53,11 @@ func generate() (map[string][]byte, error) {
 	}, nil
 }
 
-// aligned is what an instruction's name and the spaces that align operands are: a fifth of the text.
+// aligned matches an instruction's name and the spaces that align its operands. generateAMD64
+// replaces the spaces by one: they are a fifth of the text.
 var aligned = regexp.MustCompile(`(?m)^(\t\S+) +`)
 
+// generateAMD64 returns zdot_amd64.s and zdot_amd64.go.
 func generateAMD64() (assembly, declarations []byte, err error) {
 	g := &gen{Context: build.NewContext(), constants: map[string][]byte{}}
 	for _, f := range formats512 {

@@ -7,21 +7,25 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// Loops for many inputs: weights are decoded once to a panel of floats, which is then
-// multiplied by all inputs. A panel has isa.panelRows rows, vector by vector: of every
-// vector those of all rows lie side by side. In folded formats the scales of some vectors
-// follow these, and then what their elements have in common, if anything.
+// Loops for many inputs. They decode weights once to a panel of floats, and then multiply the
+// panel by all inputs. A panel has isa.panelRows rows. Vector v of all rows comes before
+// vector v+1 of any row; for two rows:
+//
+//	row 0, vector 0 | row 1, vector 0 | row 0, vector 1 | row 1, vector 1 | …
+//
+// In folded formats the scales of all rows follow the vectors that share them (a group), and then the
+// common values (minima), if the format has these.
 
-// panelInputs are the numbers of inputs that a panel is multiplied by at once. Sums,
-// vectors of a panel and one of an input fill the registers.
+// panelInputs are the numbers of inputs that one panelFunc takes. Running sums, vectors of the
+// panel and a vector of an input fill the registers.
 var panelInputs = []int{6, 4}
 
-// panelKind says what a panel has, and how inputs are arranged for it.
+// panelKind is the layout of a panel, and of the inputs that belong to it.
 type panelKind struct {
 	name     string
-	vectors  int  // under one scale; 0: weights are scaled, and one vector follows the other
-	arranged bool // sums of inputs follow as many vectors
-	common   bool // what elements have in common follows the scales, and is multiplied by those sums
+	vectors  int  // in a group; 0: weights are scaled already, and nothing follows a vector
+	arranged bool // sums of the inputs follow every group of their vectors
+	common   bool // common values follow the scales; they multiply the sums of the inputs
 }
 
 var (
@@ -35,7 +39,7 @@ var (
 	}
 )
 
-// following is how many vectors follow those under one scale.
+// following returns the number of vectors, per row, that follow a group.
 func (k panelKind) following() int {
 	switch {
 	case k.vectors == 0:
@@ -46,14 +50,14 @@ func (k panelKind) following() int {
 	return 1
 }
 
-// panel is where a loop leaves the weights of a step instead of multiplying them.
+// panel is where a loop stores the weights of a step instead of multiplying them.
 type panel struct {
 	reg.Register
 	rows, lanes int
 	panelKind
 }
 
-// at returns the place of vector v of a step, and scaleAt that of scales i.
+// at returns the memory of vector v of a step.
 func (p *panel) at(v int) operand.Mem {
 	if p.vectors > 0 {
 		v += v / p.vectors * p.following()
@@ -61,11 +65,12 @@ func (p *panel) at(v int) operand.Mem {
 	return at(p.Register, p.rows*4*p.lanes*v)
 }
 
+// scaleAt returns the memory of the scales of group i of a step.
 func (p *panel) scaleAt(i int) operand.Mem {
 	return at(p.Register, p.rows*4*p.lanes*(i*(p.vectors+p.following())+p.vectors))
 }
 
-// bytes is the size of a step.
+// bytes returns the number of bytes of elems elements of all rows.
 func (p *panel) bytes(elems int) int {
 	n := elems / p.lanes
 	if p.vectors > 0 {
@@ -74,19 +79,20 @@ func (p *panel) bytes(elems int) int {
 	return p.rows * 4 * p.lanes * n
 }
 
-// The Go types decodeFunc and panelFunc.
+// Signatures of the Go types decodeFunc and panelFunc.
 const (
 	signatureDecode = "func(w *byte, steps int, panel *float32)"
 	signaturePanel  = "func(panel *float32, xs *[]float32, offset, groups int, sums *float32)"
 )
 
-// decode emits the function that writes one row of a panel, with the numbers that the
-// mat-vec loops of a format multiply.
+// decode emits the function that writes one row of a panel. The numbers are those that the
+// mat-vec loops of the format multiply.
 func (g *gen) decode(v isa, f format, k panelKind) { g.decodeTo(v, f, v.panelRows, k) }
 
-// decodeRow emits the function that writes a row as floats: a panel of one row.
+// decodeRow emits the function that writes a row as floats: a panel with one row.
 func (g *gen) decodeRow(v isa, f format) { g.decodeTo(v, f, 1, scaledPanel) }
 
+// decodeTo emits a decode function for panels of some rows and one kind.
 func (g *gen) decodeTo(v isa, f format, rows int, k panelKind) {
 	name := fmt.Sprintf("decode%s%s", f.name, v.suffix)
 	g.begin(name, signatureDecode, fmt.Sprintf("%s is the decodeFunc of %s in steps of %d elements.", name, f.name, f.elems))
@@ -96,18 +102,18 @@ func (g *gen) decodeTo(v isa, f format, rows int, k panelKind) {
 	g.end()
 }
 
-// tileOfPanel is what a panelFunc multiplies, and where that is.
+// tileOfPanel is the state of a panelFunc.
 type tileOfPanel struct {
 	*gen
 	isa
 	panelKind
-	weights, kept reg.Register
-	xs            []reg.Register
-	sums          []reg.VecVirtual // those of an input's rows side by side
+	weights, kept reg.Register     // addresses of the panel and of the running sums
+	xs            []reg.Register   // addresses of the inputs
+	sums          []reg.VecVirtual // of row r and input j at panelRows·j + r
 }
 
-// panelLoop emits the function that adds the products of a panel and some inputs to their
-// sums in memory. A sum takes its terms in the order of the mat-vec loops.
+// panelLoop emits the function that multiplies a panel by some inputs, and adds the products
+// to running sums in memory. A sum takes its terms in the order of the mat-vec loops.
 func (g *gen) panelLoop(v isa, k panelKind, inputs int) {
 	const slice = 24 // bytes of a []float32; its first word points to the floats
 	name := fmt.Sprintf("panel%s%dx%d%s", k.name, v.panelRows, inputs, v.suffix)
@@ -143,7 +149,7 @@ func (g *gen) panelLoop(v isa, k panelKind, inputs int) {
 	g.end()
 }
 
-// multiply adds the products of vector i of a group to the sums, or begins them.
+// multiply adds the products of vector i of a group to t.sums, or starts the sums with them.
 func (t *tileOfPanel) multiply(i int) {
 	vector := 4 * t.lanes
 	var ws []reg.VecVirtual
@@ -167,8 +173,8 @@ func (t *tileOfPanel) multiply(i int) {
 	}
 }
 
-// partials makes the partial sums of a group and adds them, scaled, to those in memory, as
-// partial.fold does. It returns how far the inputs go on.
+// partials computes the partial sums of a group and adds them, scaled, to the running sums in memory, as
+// partial.fold does. It returns the bytes of each input that a group takes.
 func (t *tileOfPanel) partials() int {
 	vector := 4 * t.lanes
 	t.sums = nil
@@ -206,15 +212,15 @@ func (t *tileOfPanel) partials() int {
 	return vector * t.panelKind.vectors
 }
 
-// store writes the sums.
+// store writes t.sums to memory.
 func (t *tileOfPanel) store() {
 	for i, sum := range t.sums {
 		t.VMOVUPS(sum, at(t.kept, 4*t.lanes*i))
 	}
 }
 
-// sumPanel emits the function that adds up the lanes of the sums of a panel, in the order
-// of sumZMM.
+// sumPanel emits the function that adds up the 16 lanes of each running sum of a panel, in the
+// order of sumZMM.
 func (g *gen) sumPanel() {
 	const rows = 4
 	const name = "sumLanesAVX512"

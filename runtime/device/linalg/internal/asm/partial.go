@@ -7,18 +7,19 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// partial is the sum of products, per row and input, of the elements of some rows that
-// share a scale. Scaling it takes less than scaling the elements.
+// partial holds partial sums: for each of some rows and each input, the sum of the products of
+// the elements that share a scale. Scaling the sum takes fewer instructions than scaling
+// every element.
 type partial struct {
 	*loop
 	rows  []row
 	sums  [][]reg.VecVirtual
-	begun bool // with the sums of arranged x
+	begun bool // fold adds the sums of arranged x
 }
 
-// partials calls f with partial sums of some rows, one such group after the other. With
-// several inputs these are all rows, which then share the loads of x. With one they are as
-// many as the format says: their chains of additions go on at the same time.
+// partials splits the rows of the loop into groups and calls f for each group in turn. With
+// several inputs there is one group of all rows, which share the loads of x. With one input
+// a group has l.together rows: their chains of additions run in parallel.
 func (l *loop) partials(f func(p *partial)) {
 	n := min(max(l.together, 1), len(l.rows))
 	if len(l.inputs) > 1 {
@@ -29,12 +30,12 @@ func (l *loop) partials(f func(p *partial)) {
 	}
 }
 
-// first is the number of the first row in the loop.
+// first returns the number, within the loop, of the first row of p.
 func (p *partial) first() int {
 	return slices.IndexFunc(p.loop.rows, func(r row) bool { return r.block == p.rows[0].block })
 }
 
-// each returns what f makes of every row; r counts the rows of the loop.
+// each returns f(r, row) for every row of p. r is the number of the row within the loop.
 func (p *partial) each(f func(r int, row row) reg.VecVirtual) []reg.VecVirtual {
 	var values []reg.VecVirtual
 	for i, row := range p.rows {
@@ -43,10 +44,10 @@ func (p *partial) each(f func(r int, row row) reg.VecVirtual) []reg.VecVirtual {
 	return values
 }
 
-// begin begins the partial sums with the sums of group i of arranged x.
+// begin starts the partial sums with the sums of group i of arranged x.
 func (p *partial) begin(i int) {
 	if p.quantised() {
-		p.begun = true // fold adds them to sums of the same width
+		p.begun = true // later: the sums of bytes have to be 32 bits wide first
 		return
 	}
 	for r := range p.rows {
@@ -57,9 +58,10 @@ func (p *partial) begin(i int) {
 	}
 }
 
-// add adds the products of vector v of this step; element returns that of a row. Of
-// several inputs half of the vectors of x are loaded for all rows, half by every
-// multiplication: the first takes an instruction more, the second a load for each row.
+// add multiplies vector v of x of this step by the rows' elements and adds the products to the partial
+// sums. element returns the elements of row r of p. With several inputs, every other x is
+// loaded into a register for all rows; the rest are memory operands of each multiplication. A
+// register costs one more instruction, a memory operand one load per row: the mix balances both.
 func (p *partial) add(v int, element func(r int) reg.VecVirtual) {
 	if p.panel != nil {
 		p.VMOVUPS(element(0), p.panel.at(v))
@@ -87,7 +89,7 @@ func (p *partial) add(v int, element func(r int) reg.VecVirtual) {
 	}
 }
 
-// multiply adds w·x to the partial sum of a row and an input, or begins it.
+// multiply adds w·x to the partial sum of row r and input j, or starts the sum with it.
 func (p *partial) multiply(r, j int, w reg.Register, x operand.Op) {
 	if len(p.sums[r]) > j {
 		p.VFMADD231PS(x, w, p.sums[r][j])
@@ -97,9 +99,9 @@ func (p *partial) multiply(r, j int, w reg.Register, x operand.Op) {
 	p.VMULPS(x, w, p.sums[r][j])
 }
 
-// addBytes adds 32 elements of every row, the unsigned bytes of its q, times vectors 4i
-// and on of arranged x. masks are for the bytes of dwords; without one for the last it is
-// shifted down.
+// addBytes multiplies 32 elements of every row by vectors 4i to 4i+3 of arranged x. The elements
+// are the unsigned bytes of the row's q. masks[b] selects byte b of each dword. If there
+// are only three masks, byte 3 is shifted down instead.
 func (p *partial) addBytes(i int, q []reg.VecVirtual, masks []operand.Op) {
 	if p.quantised() {
 		p.addProducts(i, q)
@@ -120,8 +122,9 @@ func (p *partial) addBytes(i int, q []reg.VecVirtual, masks []operand.Op) {
 	}
 }
 
-// fold adds the partial sums times the scale of their row to the running sums, and then,
-// unless common is nil, its value of a row times the sums of group i of arranged x.
+// fold multiplies the partial sums by their row's scale and adds them to the running sums. Unless common
+// is nil, it also adds the row's common value times the sums of group i of arranged x. For a panel it
+// stores the scale and the common value.
 func (p *partial) fold(i int, scale, common func(r int, row row) reg.VecVirtual) {
 	if to := p.panel; to != nil {
 		p.VMOVUPS(scale(0, p.rows[0]), to.scaleAt(i))

@@ -7,10 +7,10 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// productShape is the block of the result that a loop keeps in registers: for
-// each term it loads the vectors of a row of b once and one number of a per row.
-// At least eight running sums hide the latency of the additions where there are
-// enough rows.
+// productShape is the block of the result that a loop keeps in registers. For each term of
+// the sums, the loop loads the vectors of a row of b once, and broadcasts one number of a per
+// row. With enough rows there are at least eight running sums, which hide the latency of the
+// additions.
 type productShape struct{ rows, vectors int }
 
 var (
@@ -18,10 +18,10 @@ var (
 	shapes2   = []productShape{{6, 2}, {4, 2}, {2, 2}, {1, 2}}
 )
 
-// signatureProduct is the Go type productFunc.
+// signatureProduct is the signature of the Go type productFunc.
 const signatureProduct = "func(c *float32, cRow int, a *float32, aRow, aCol int, b *float32, bRow, n, k int)"
 
-// productLoop emits the function that adds a product of some rows.
+// productLoop emits the function that adds a product of matrices to some rows of c.
 func (g *gen) productLoop(v isa, s productShape) {
 	cols := s.vectors * v.lanes
 	name := fmt.Sprintf("product%dx%d%s", s.rows, cols, v.suffix)
@@ -71,14 +71,14 @@ func (g *gen) productLoop(v isa, s productShape) {
 	g.end()
 }
 
-// copyOf returns a register with the value of r.
+// copyOf returns a new register with the value of r.
 func (g *gen) copyOf(r reg.Register) reg.GPVirtual {
 	p := g.GP64()
 	g.MOVQ(r, p)
 	return p
 }
 
-// loadRow loads n vectors that lie side by side.
+// loadRow loads n consecutive vectors at p.
 func (g *gen) loadRow(v isa, p reg.Register, n int) []reg.VecVirtual {
 	xs := make([]reg.VecVirtual, n)
 	for i := range xs {
@@ -88,17 +88,18 @@ func (g *gen) loadRow(v isa, p reg.Register, n int) []reg.VecVirtual {
 	return xs
 }
 
-// rows addresses one element in each of some rows that lie equally far apart. An
-// address can add a register once, twice or four times, so four rows share a base.
+// rows addresses one element in each of several equidistant rows. An x86 address adds an index
+// register times 1, 2, 4 or 8. Rows 0 to 3 are base, base + stride, base + 2·stride and base +
+// three, so four rows share a base.
 type rows struct {
 	*gen
 	name          string
 	bases         []reg.Register
-	stride, three reg.Register // the distance of two rows, and three times that
+	stride, three reg.Register // distance of two rows in bytes, and three times the distance
 }
 
-// rowsOf prepares n rows from the argument called name on, whose distance is the
-// argument name+"Row".
+// rowsOf prepares n rows. The function's argument called name has the address of the first row, and
+// the argument name+"Row" the distance of two rows.
 func (g *gen) rowsOf(name string, n int) *rows {
 	r := &rows{gen: g, name: name}
 	for range (n + 3) / 4 {
@@ -111,7 +112,7 @@ func (g *gen) rowsOf(name string, n int) *rows {
 	return r
 }
 
-// rewind goes to the first element of every row.
+// rewind goes back to the first element of every row.
 func (r *rows) rewind() {
 	r.Load(r.Param(r.name), r.bases[0])
 	for i, base := range r.bases[1:] {
@@ -119,7 +120,7 @@ func (r *rows) rewind() {
 	}
 }
 
-// at returns the memory of the element in row i.
+// at returns the memory of the current element of row i.
 func (r *rows) at(i int) operand.Mem {
 	m := operand.Mem{Base: r.bases[i/4]}
 	switch i % 4 {

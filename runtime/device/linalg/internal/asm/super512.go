@@ -7,13 +7,13 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// K-quants times bytes with AVX-512, as in super8.go: a register has 64 elements, and a
-// block is summed as integers.
+// K-quants times bytes, for AVX-512 with VNNI. As in super8.go a block is summed as integers. A
+// register has 64 elements.
 
-// superSums are the sums of a block, per row and input: of products, times the scales of
-// what they are of.
+// superSums are the integer sums of a block, per row and input: products times their scales.
 type superSums [][]reg.VecVirtual
 
+// superSums returns sums that are zero.
 func (l *loop) superSums() superSums {
 	s := make(superSums, len(l.rows))
 	for r := range s {
@@ -26,8 +26,8 @@ func (l *loop) superSums() superSums {
 	return s
 }
 
-// add adds 64 elements of every row, the bytes of its q, times those of group i of x. scales
-// are words; codes of up to 63 and inputs make sums of two products that 16 bits hold.
+// add multiplies 64 codes of every row, the bytes of its q, by group i of x and by scales, which
+// are words. Codes of at most 63 keep the sums of two products within 16 bits.
 func (s superSums) add(l *loop, i int, q, scales []reg.VecVirtual) {
 	for j, input := range l.inputs {
 		x := l.load512(at(input, 64*i))
@@ -39,7 +39,7 @@ func (s superSums) add(l *loop, i int, q, scales []reg.VecVirtual) {
 	}
 }
 
-// addLarge is add for codes that need 32 bits: scales are dwords.
+// addLarge is add for codes whose sums of two products may exceed 16 bits. scales are dwords.
 func (s superSums) addLarge(l *loop, i int, q, scales []reg.VecVirtual) {
 	for j, input := range l.inputs {
 		x := l.load512(at(input, 64*i))
@@ -53,7 +53,8 @@ func (s superSums) addLarge(l *loop, i int, q, scales []reg.VecVirtual) {
 	}
 }
 
-// inputSums returns the sums of input j, times words in memory, in the lower half of a register, zeros above.
+// inputSums multiplies the 16 sums of input j by 16 words in memory and adds pairs of the products. The result
+// is eight dwords in the lower half of a register, with zeros above them.
 func (l *loop) inputSums(j int, words operand.Mem) reg.VecVirtual {
 	t := l.zero512()
 	l.VMOVDQU32(at(l.inputs[j], l.arranged.sumAt(0)), t.AsY())
@@ -61,8 +62,8 @@ func (l *loop) inputSums(j int, words operand.Mem) reg.VecVirtual {
 	return t
 }
 
-// finish adds the sums to the running sums: d, which is in memory, times the scale of x
-// times the sum.
+// finish adds the sums of a block to the running sums: d (float32 in memory) times the scale of
+// x times the sum. less returns the minima of a row, or nil.
 func (s superSums) finish(l *loop, d func(r int) operand.Mem, less func(r int) *minima) {
 	for r, row := range l.rows {
 		for j, sum := range s[r] {
@@ -73,18 +74,18 @@ func (s superSums) finish(l *loop, d func(r int) operand.Mem, less func(r int) *
 				l.VCVTDQ2PS(t, t)
 				l.VFNMADD231PS_BCST(m.m, t, sum)
 			}
-			x := l.ZMM() // of which a lane shows that an input is not finite
+			x := l.ZMM() // the scale; NaN in at least one lane if an input is not finite
 			l.VBROADCASTF32X8(at(l.inputs[j], l.arranged.scaleAt(0)), x)
 			l.VFMADD231PS(x, sum, row.sums[j][0])
 		}
 	}
 }
 
-// noMinima says that elements of a sub-block have nothing in common.
+// noMinima is the argument less of formats without minima.
 func noMinima(int) *minima { return nil }
 
-// subtract takes codes' smallest value, times the words of scales for every 16 inputs, from
-// the sums: it is shift bits to the left, less once where minus says so.
+// subtract corrects the sums for the number that codes count from: 2^shift, or with minus 2^shift - 1. It
+// subtracts this number times Σ scale·(sum of 16 inputs). scales(r) has 16 words.
 func (s superSums) subtract(l *loop, scales func(r int) operand.Mem, shift uint8, minus bool) {
 	for r := range l.rows {
 		for j := range l.inputs {
@@ -100,24 +101,24 @@ func (s superSums) subtract(l *loop, scales func(r int) operand.Mem, shift uint8
 	}
 }
 
-// both512 returns the 32 bytes at m in both halves of a register. What was stored as 32
-// bytes a little before can be loaded so without waiting for the cache, but not with more.
+// both512 copies the 32 bytes at m to both halves of a register. If these bytes were stored by one 32-byte
+// store just before, the processor forwards them to a 32-byte load, but not to a wider one.
 func (g *gen) both512(m operand.Mem) reg.VecVirtual {
 	v := g.ZMM()
 	g.VBROADCASTI64X4(m, v)
 	return v
 }
 
-// zero512 returns a register of zeros, for what has less than 64 bytes: else the generator takes what is above them for
-// something that it has to keep.
+// zero512 returns a register of zeros, for values of fewer than 64 bytes. Without the zeros avo
+// takes the upper bytes for a value that it has to preserve.
 func (g *gen) zero512() reg.VecVirtual {
 	v := g.ZMM()
 	g.VXORPS(v, v, v)
 	return v
 }
 
-// orders are registers that pick the lanes of scales: two numbers of sub-blocks for each of
-// four groups, each in half of the lanes.
+// orders returns four VPERMD orders, one for each group of 64 elements. Order i copies scale 2i to the
+// lower eight lanes, and scale 2i+1 to the upper eight.
 func (g *gen) orders() (o [4]reg.VecVirtual) {
 	for i := range o {
 		words := append(repeat(8, uint32(2*i)), repeat(8, uint32(2*i+1))...)
@@ -126,8 +127,11 @@ func (g *gen) orders() (o [4]reg.VecVirtual) {
 	return o
 }
 
-// affine8x512 is the loop of Q4_K and Q5_K. Scales stay in registers: from the stack, where they would have been stored
-// just before, they come late. A row has 64 bytes of it: the minima of its block, twice, and the factors of both.
+// affine8x512 is begin of Q4_K or, with fifth bits, Q5_K. Scales stay in registers: loads from
+// the stack would wait for the stores just before them. The stack has per row:
+//
+//	bytes 0–31   8 minima, each twice as a word
+//	bytes 32–39  d and dmin, float32
 func affine8x512(fifth bool) func(*gen, shape) func(*loop) {
 	qs := 16
 	if fifth {
@@ -158,7 +162,7 @@ func affine8x512(fifth bool) func(*gen, shape) func(*loop) {
 				g.VMOVUPS(head, stack.Offset(size*r+32))
 			}
 			sums := l.superSums()
-			for pair := range 4 { // of sub-blocks that share their bytes of qs
+			for pair := range 4 { // two sub-blocks of 32 elements: low and high nibbles of the same bytes of qs
 				var q, scales []reg.VecVirtual
 				for r, row := range l.rows {
 					codes, scale := g.ZMM(), g.ZMM()
@@ -180,8 +184,8 @@ func affine8x512(fifth bool) func(*gen, shape) func(*loop) {
 	}
 }
 
-// addBitOf adds n to the bytes of either half of q where the 32 bytes at m have bit 2·pair, or for the upper half the
-// next.
+// addBitOf adds the bytes at n to the bytes of q whose bit at m is set. m has 32 bytes. The lower half of q takes
+// bit 2·pair of each byte, the upper half bit 2·pair + 1.
 func (g *gen) addBitOf(q reg.VecVirtual, pair int, m, n operand.Mem) {
 	bits, k := g.ZMM(), g.K()
 	b := append(repeat(32, byte(1<<(2*pair))), repeat(32, byte(2<<(2*pair)))...)
@@ -190,8 +194,10 @@ func (g *gen) addBitOf(q reg.VecVirtual, pair int, m, n operand.Mem) {
 	g.VPADDB(n, q, k, q)
 }
 
-// q6_K8x512 is the loop of Q6_K. A row has 96 bytes of the stack: its scales as words, and
-// after them the factor of all.
+// q6_K8x512 is the loop of Q6_K. The stack has per row:
+//
+//	bytes 0–31   16 scales, words
+//	bytes 64–67  d, float32
 func q6_K8x512(g *gen, t shape) func(*loop) {
 	codes, orders := g.codesQ6_K(), g.quarters()
 	const size = 96
@@ -213,8 +219,10 @@ func q6_K8x512(g *gen, t shape) func(*loop) {
 	}
 }
 
-// iq4_XS8x512 is the loop of IQ4_XS. A row has 64 bytes of the stack: its scales, as words twice,
-// and the factor of all.
+// iq4_XS8x512 is the loop of IQ4_XS. The stack has per row:
+//
+//	bytes 0–31   8 scales, each twice as a word
+//	bytes 32–35  d, float32
 func iq4_XS8x512(g *gen, t shape) func(*loop) {
 	low := g.load512(g.bytes("mask15", repeat(64, byte(15))...))
 	shifts := g.load512(g.qwords("right0or4twice", 0, 0, 4, 4, 0, 0, 4, 4))
@@ -250,7 +258,7 @@ func iq4_XS8x512(g *gen, t shape) func(*loop) {
 			}
 			sums.addLarge(l, pair, q, scales)
 		}
-		// Codes count from -127, which is 1 - 2^7.
+		// The smallest level is -127 = 1 - 2^7; unsigned512 subtracted it from all codes.
 		sums.subtract(l, func(r int) operand.Mem { return stack.Offset(size * r) }, 7, true)
 		sums.finish(l, func(r int) operand.Mem { return stack.Offset(size*r + 32) }, noMinima)
 	}

@@ -7,10 +7,11 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// K-quants times bytes. Their scales are integers, and so inputs have one scale for a block
-// of 256 elements: all of a block is summed as integers.
+// K-quants times bytes, for AVX2. The scales within a block are integers. The inputs have one scale
+// per block of 256 elements, too, so a whole block is summed as integers.
 
-// addScaled adds products times a scale of 16 bits per row to partial sums of 32 bits.
+// addScaled adds products, times the row's scale of 16 bits, to partial sums of 32 bits. scales[r] has the
+// scales of row r of p as words.
 func (p *partial) addScaled(i int, q, scales []reg.VecVirtual) {
 	p.products(i, q, func(r, j int, t reg.VecVirtual) {
 		p.VPMADDWD(scales[r], t, t)
@@ -22,12 +23,12 @@ func (p *partial) addScaled(i int, q, scales []reg.VecVirtual) {
 	})
 }
 
-// minima takes what all elements of a sub-block have in common from the sum of a block, as
-// floats: m·Σ min·Σx, for minima of 16 bits, two for each sub-block.
+// minima are the minima of a row's block. They subtract m·Σ min·(sum of x) from the sum of a
+// block: m is the memory of dmin (float32), mins that of 16 words, one for each sum of 16 inputs.
 type minima struct{ m, mins operand.Mem }
 
-// foldBlock adds the sums of a block to the running sums: d, which is in memory, times
-// the scale of x times the sum.
+// foldBlock adds the sums of a block to the running sums: d (float32 in memory) times the
+// scale of x times the sum. less returns the minima of a row, or nil.
 func (p *partial) foldBlock(d func(r int) operand.Mem, less func(r int) *minima) {
 	for k, row := range p.rows {
 		r := p.first() + k
@@ -53,17 +54,20 @@ func (p *partial) foldBlock(d func(r int) operand.Mem, less func(r int) *minima)
 	}
 }
 
-// twice leaves the lower words of dwords in both of their halves.
+// twice copies the lower word of each dword to its upper word.
 func (g *gen) twice(v reg.Register) {
-	var from []byte // of quarters of a register
+	var from []byte // byte order within 128 bits
 	for i := range 32 {
 		from = append(from, byte(i%16/4*4+i%2))
 	}
 	g.VPSHUFB(g.bytes("twice", from...), v, v)
 }
 
-// affine8 is the loop of Q4_K and Q5_K. A row has 96 bytes of the stack: the scales and
-// the minima of its block, twice, and the factors of both.
+// affine8 is begin of Q4_K or, with fifth bits, Q5_K. The stack has per row:
+//
+//	bytes 0–31   8 scales, each twice as a word
+//	bytes 32–63  8 minima, each twice as a word
+//	bytes 64–71  d and dmin, float32
 func affine8(fifth bool) func(*gen, shape) func(*loop) {
 	qs := 16
 	if fifth {
@@ -111,7 +115,7 @@ func affine8(fifth bool) func(*gen, shape) func(*loop) {
 	}
 }
 
-// q6_K8 is the loop of Q6_K.
+// q6_K8 is the loop of Q6_K, whose codes count from 32; see bytesQ6_K for the layout.
 func q6_K8(g *gen, t shape) func(*loop) {
 	low, upper := g.bytes("mask15", repeat(64, byte(15))...), g.bytes("mask48", repeat(32, byte(48))...)
 	return g.signedWords8(t, func(row row) (words reg.VecVirtual, d operand.Mem) {
@@ -121,8 +125,10 @@ func q6_K8(g *gen, t shape) func(*loop) {
 	}, 5, ascending, func(row row, group int) reg.VecVirtual { return g.bytesQ6_K(row.block, group, low, upper) })
 }
 
-// iq4_XS8 is the loop of IQ4_XS. A row has 64 bytes of the stack: its scales as words, twice,
-// and the factor of all.
+// iq4_XS8 is the loop of IQ4_XS. The stack has per row:
+//
+//	bytes 0–31   8 scales, each twice as a word
+//	bytes 32–35  d, float32
 func iq4_XS8(g *gen, t shape) func(*loop) {
 	low := g.bytes("mask15", repeat(64, byte(15))...)
 	table := g.byteTable(t, &levels)
@@ -153,8 +159,8 @@ func iq4_XS8(g *gen, t shape) func(*loop) {
 	}
 }
 
-// superLoop emits the function that makes blocks of 256 bytes of x, as int8Loop does of 32.
-// After the scale, max|x|/127, are sums of 16 elements each, as words.
+// superLoop emits the function that arranges x as bytes in the layout super8. A block of 256 has one
+// scale, max|x|/127. 16 sums of 16 elements each follow the scale, as words.
 func (g *gen) superLoop(name string, a *arranged) {
 	g.begin(name, "func(dst, x *float32, n int, _, _ float32)",
 		fmt.Sprintf("%s arranges n floats, a positive multiple of %d, as bytes.", name, a.elems()))
@@ -183,7 +189,7 @@ func (g *gen) superLoop(name string, a *arranged) {
 	g.VMOVDQU(q, at(to, 0))
 	t, high := g.YMM(), g.XMM()
 	g.VPMADDUBSW(q, ones, t)
-	g.VPMADDWD(g.ones16(), t, t) // four sums of four in either half
+	g.VPMADDWD(g.ones16(), t, t) // each half: four sums of four elements
 	g.VEXTRACTI128(operand.U8(1), t, high)
 	g.VPHADDD(high, t.AsX(), t.AsX())
 	g.VPHADDD(t.AsX(), t.AsX(), t.AsX())
@@ -202,7 +208,7 @@ func (g *gen) superLoop(name string, a *arranged) {
 	g.end()
 }
 
-// eachOf emits a loop over n vectors from x on.
+// eachOf emits a loop over n vectors of eight floats, from x on.
 func (g *gen) eachOf(x reg.Register, n int, f func(v reg.VecVirtual)) {
 	p, left := g.copyOf(x), g.GP64()
 	g.MOVQ(operand.U32(n), left)

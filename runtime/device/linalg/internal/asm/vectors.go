@@ -5,19 +5,19 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// isa is an instruction set as the float loops see it: registers of one width
-// under the same instruction names.
+// isa is an instruction set as the loops over floats see it: the same instruction names, with
+// registers of one width.
 type isa struct {
 	suffix    string
 	lanes     int
 	vector    func(*gen) reg.VecVirtual
 	sum       func(*gen, reg.VecVirtual) reg.VecVirtual
 	shapes    []productShape
-	chains    int    // running sums of a row and an input of formats that are not folded
-	tiles     []tile // of these
-	folded    []tile // of formats that are folded
-	panelRows int
-	// Bitwise operations on registers of any width and number.
+	chains    int    // running sums of a row and an input, in formats that are not folded
+	tiles     []tile // of formats that are not folded
+	folded    []tile // of folded formats
+	panelRows int    // rows of a panel
+	// Bitwise operations on registers of any width, including registers 16 to 31 of AVX-512.
 	and, or func(g *gen, a, b, dst operand.Op)
 }
 
@@ -27,7 +27,7 @@ var (
 		vector:    func(g *gen) reg.VecVirtual { return g.ZMM() },
 		sum:       (*gen).sumZMM,
 		shapes:    shapes512,
-		chains:    1, // as many as a panel has registers for
+		chains:    1, // so that the mat-vec loops and the panel loops, which lack registers for more, add in one order
 		tiles:     []tile{{2, 4}, {2, 2}},
 		panelRows: 4,
 		and:       func(g *gen, a, b, dst operand.Op) { g.VPANDD(a, b, dst) },
@@ -38,7 +38,7 @@ var (
 		vector:    func(g *gen) reg.VecVirtual { return g.YMM() },
 		sum:       func(g *gen, v reg.VecVirtual) reg.VecVirtual { return g.sumYMM(v) },
 		shapes:    shapes2,
-		chains:    2, // to hide the latency of the additions
+		chains:    2, // two sums hide the latency of the additions
 		tiles:     []tile{{1, 4}, {2, 2}},
 		folded:    []tile{{2, 2}},
 		panelRows: 2,
@@ -47,10 +47,10 @@ var (
 	}
 )
 
-// vectorStep is VectorStep of package linalg.
+// vectorStep is the number of elements of an iteration: VectorStep of package linalg.
 const vectorStep = 32
 
-// vectorLoops emits the functions of vectorLoops.
+// vectorLoops emits the loops over floats for one instruction set.
 func (g *gen) vectorLoops(v isa) {
 	g.dotLoop(v)
 	g.axpyLoop(v)
@@ -62,7 +62,7 @@ func (g *gen) vectorLoops(v isa) {
 	g.expLoop(v)
 }
 
-// pointer is an argument that advances by size bytes per element.
+// pointer is an argument that points to elements of size bytes.
 type pointer struct {
 	reg  reg.Register
 	size int
@@ -76,8 +76,8 @@ func (g *gen) pointer(name string, size int) pointer {
 	return pointer{reg: g.param(name), size: size}
 }
 
-// each emits the loop over n elements; body emits the work on the vector that
-// begins at element i of an iteration.
+// each emits the loop over n elements. body(i) emits the work on one vector, which begins at
+// element i of the iteration. The pointers advance after every iteration.
 func (g *gen) each(v isa, pointers []pointer, body func(i int)) {
 	n := g.param("n")
 	g.Label("step")
@@ -91,7 +91,7 @@ func (g *gen) each(v isa, pointers []pointer, body func(i int)) {
 	g.JNZ(operand.LabelRef("step"))
 }
 
-// factor returns the float argument a in every lane.
+// factor returns the float argument a in all lanes.
 func (g *gen) factor(v isa) reg.VecVirtual {
 	a, all := g.XMM(), v.vector(g)
 	g.Load(g.Param("a"), a)
@@ -99,6 +99,7 @@ func (g *gen) factor(v isa) reg.VecVirtual {
 	return all
 }
 
+// dotLoop emits the dot product of two vectors. An iteration adds to several sums.
 func (g *gen) dotLoop(v isa) {
 	g.begin("dotVectors"+v.suffix, "func(a, b *float32, n int) float32",
 		"dotVectors"+v.suffix+" returns the dot product of n floats.")
@@ -122,6 +123,7 @@ func (g *gen) dotLoop(v isa) {
 	g.end()
 }
 
+// axpyLoop emits dst += a·x.
 func (g *gen) axpyLoop(v isa) {
 	g.begin("axpy"+v.suffix, "func(dst *float32, a float32, x *float32, n int)",
 		"axpy"+v.suffix+" adds a·x to n floats, rounding the products.")
@@ -136,6 +138,7 @@ func (g *gen) axpyLoop(v isa) {
 	g.end()
 }
 
+// fadeLoop emits dst = keep·dst + a·x, with both products rounded.
 func (g *gen) fadeLoop(v isa) {
 	g.begin("fade"+v.suffix, "func(dst, keep *float32, a float32, x *float32, n int)",
 		"fade"+v.suffix+" multiplies n floats by keep and adds a·x, rounding the products.")
@@ -151,6 +154,7 @@ func (g *gen) fadeLoop(v isa) {
 	g.end()
 }
 
+// scaleLoop emits dst *= a.
 func (g *gen) scaleLoop(v isa) {
 	g.begin("scale"+v.suffix, "func(dst *float32, a float32, n int)",
 		"scale"+v.suffix+" multiplies n floats by a.")
@@ -163,6 +167,7 @@ func (g *gen) scaleLoop(v isa) {
 	g.end()
 }
 
+// widenLoop emits the conversion of float16 to float32.
 func (g *gen) widenLoop(v isa) {
 	g.begin("widen"+v.suffix, "func(dst *float32, src *uint16, n int)",
 		"widen"+v.suffix+" converts n halves to floats.")
@@ -175,6 +180,7 @@ func (g *gen) widenLoop(v isa) {
 	g.end()
 }
 
+// roundLoop emits the conversion of float32 to float16.
 func (g *gen) roundLoop(v isa) {
 	g.begin("round"+v.suffix, "func(dst *uint16, src *float32, n int)",
 		"round"+v.suffix+" rounds n floats to halves, ties to even.")
@@ -187,7 +193,7 @@ func (g *gen) roundLoop(v isa) {
 	g.end()
 }
 
-// scaledLoop has a block of bytes, and so a scale, per iteration.
+// scaledLoop emits the loop over signed bytes with scales. An iteration takes one block of 32 bytes, and so one scale.
 func (g *gen) scaledLoop(v isa) {
 	g.begin("scaled"+v.suffix, "func(dst *float32, src *byte, scales *uint16, n int)",
 		"scaled"+v.suffix+" multiplies n signed bytes by the scales of their blocks of 32.")

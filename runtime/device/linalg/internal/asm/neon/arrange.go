@@ -1,11 +1,11 @@
 package neon
 
-// signatureArrange is the Go type arrangeFunc.
+// signatureArrange is the signature of the Go type arrangeFunc.
 const signatureArrange = "func(dst, x *float32, n int, common, last float32)"
 
-// scaleOf returns max|x|/127 of four vectors of magnitudes or more, in the lowest lane, and its inverse. A number that
-// is not finite makes the scale one: FMAX takes NaN. The inverse is infinite for a block of zeros, whose products with
-// it are NaN, and so 0 as integers.
+// scaleOf returns the scale max|x|/127 of a block and its inverse, in the lowest lane. The lanes of most have the largest
+// magnitudes. An element that is not finite makes the scale infinite or NaN, because FMAX returns NaN for a NaN. The inverse of
+// a block of zeros is infinite; 0 times it is NaN, which becomes the integer 0.
 func (w *writer) scaleOf(most, largest reg) (scale, inverse reg) {
 	w.op("fmaxv s", most, most)
 	scale, inverse = w.vec(), w.vec()
@@ -14,7 +14,7 @@ func (w *writer) scaleOf(most, largest reg) (scale, inverse reg) {
 	return scale, inverse
 }
 
-// rounded stores 32 floats times the lowest lane of inverse as bytes, and returns these.
+// rounded multiplies 32 floats by the lowest lane of inverse, stores the nearest integers as bytes, and returns them.
 func (w *writer) rounded(x gp, inverse reg, to gp) (q [2]reg) {
 	for half := range q {
 		var v [4]reg
@@ -46,7 +46,7 @@ func (w *writer) magnitudes(most reg, x gp, n int) {
 	}
 }
 
-// arrangeBlocks emits the function that makes blocks of 32 bytes of x, their scale, and the scale times their sum.
+// arrangeBlocks emits the function that arranges x in blocks of 32 bytes; see blockBytes for the layout.
 func (w *writer) arrangeBlocks() {
 	const name = "int8NEON"
 	w.begin(name, signatureArrange, 0, name+" arranges n floats, a positive multiple of 32, as bytes.")
@@ -74,8 +74,7 @@ func (w *writer) arrangeBlocks() {
 	w.end()
 }
 
-// arrangeSuper emits the function that makes blocks of 256 bytes of x, their scale, and the sums of 16 elements each
-// as integers.
+// arrangeSuper emits the function that arranges x in blocks of 256 bytes; see superBytes for the layout.
 func (w *writer) arrangeSuper() {
 	const name = "int8SuperNEON"
 	w.begin(name, signatureArrange, 0, name+" arranges n floats, a positive multiple of 256, as bytes.")

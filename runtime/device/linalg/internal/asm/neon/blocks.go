@@ -2,9 +2,10 @@ package neon
 
 import "slices"
 
-// formats are those of blocks; weights of a block come in the order of its elements.
+// formats are the formats of blocks. Their loops decode a block in the order of its elements.
 var formats = slices.Concat(blockFormats, superFormats, floatGrids())
 
+// blockFormats are the formats whose blocks have one scale, and NVFP4.
 var blockFormats = []format{
 	{name: "Q4_0", elems: 32, bytes: 18, begin: nibbles{qs: 2, less: 8}.begin},
 	{name: "Q4_1", elems: 32, bytes: 20, begin: nibbles{min: 2, qs: 4}.begin},
@@ -19,7 +20,7 @@ var blockFormats = []format{
 	{name: "Q2_0", elems: 64, bytes: 18, begin: q2_0},
 }
 
-// table is what the 16 values of a nibble stand for, as signed bytes.
+// table maps the 16 values of a nibble to signed bytes.
 type table struct {
 	name   string
 	values [16]int8
@@ -30,6 +31,7 @@ var (
 	e2m1   = table{"e2m1", [16]int8{0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12}}
 )
 
+// table loads a table into a register.
 func (w *writer) table(t *table) reg {
 	var b []byte
 	for _, v := range t.values {
@@ -38,17 +40,19 @@ func (w *writer) table(t *table) reg {
 	return w.bytes(t.name, b...)
 }
 
-// nibbles is a format with 32 elements in 16 bytes under one scale. The fields are offsets in the block; an offset of
-// 0 says that the format has no such field.
+// nibbles is a format with blocks of 32 elements in 16 bytes and one scale per block. In ggml's layout byte i of qs
+// has element i in its low nibble and element 16+i in its high nibble. The fields are byte offsets in the block;
+// 0 means that the format has no such field.
 type nibbles struct {
-	table *table // what the nibbles stand for, if not themselves
-	less  byte   // what codes count from
-	min   int    // half that is added to every element
-	qh    int    // fifth bits
-	qs    int    // nibbles
-	power bool   // the scale is the byte e for 2^(e-128), not a half
+	table *table // the numbers of the 16 codes; nil: a code is its own number
+	less  byte   // the number that codes count from
+	min   int    // float16 that is added to every element
+	qh    int    // four bytes with the fifth bit of each element
+	qs    int    // 16 bytes of nibbles
+	power bool   // the scale is a byte e, for 2^(e-128), instead of a float16
 }
 
+// begin is begin of the loops over floats.
 func (n nibbles) begin(l *loop) func() {
 	codes, powers := n.codes(l.writer), 0
 	if n.power {
@@ -72,7 +76,7 @@ func (n nibbles) begin(l *loop) func() {
 	}
 }
 
-// scale returns the scale of the block at w, in the lowest lane.
+// scale returns the scale of a block, in the lowest lane.
 func (n nibbles) scale(w *writer, block, powers gp) reg {
 	if !n.power {
 		return w.half(block, 0)
@@ -85,7 +89,7 @@ func (n nibbles) scale(w *writer, block, powers gp) reg {
 	return v
 }
 
-// codes loads constants, and returns what emits the 32 signed bytes that the elements of a block are multiples of.
+// codes loads constants. It returns a function that emits the 32 elements of a block, divided by the scale, as signed bytes.
 func (n nibbles) codes(w *writer) func(block gp) [2]reg {
 	low := w.all(15)
 	var table, less, sources, bits, sixteen reg
@@ -104,7 +108,7 @@ func (n nibbles) codes(w *writer) func(block gp) [2]reg {
 		w.op("ushr 16b", q[1], q[0], 4)
 		w.op("and", q[0], q[0], low)
 		for half, v := range q {
-			if n.qh > 0 { // 16 where the bit of the element is set
+			if n.qh > 0 { // 16 where the fifth bit is set
 				t := w.loaded("h", block, n.qh+2*half)
 				w.op("tbl", t, t, sources)
 				w.op("cmtst 16b", t, t, bits)
@@ -123,12 +127,14 @@ func (n nibbles) codes(w *writer) func(block gp) [2]reg {
 	}
 }
 
-// bitSources pick the byte that has an element's bit, of two, and the bit.
+// bitSources returns two constants that select one bit per byte from a word of 16 bits: the TBL order that copies
+// the bit's byte (0 or 1), and the mask of the bit.
 func (w *writer) bitSources() (sources, bits reg) {
 	sources = w.bytes("bitSource", append(repeat(8, byte(0)), repeat(8, byte(1))...)...)
 	return sources, w.bytes("bitOfByte", 1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128)
 }
 
+// q8_0 is the loop of Q8_0: a float16 scale, then 32 signed bytes.
 func q8_0(l *loop) func() {
 	return func() {
 		scale := l.half(l.w, 0)
@@ -140,12 +146,14 @@ func q8_0(l *loop) func() {
 	}
 }
 
-// nvfp4 has a scale for 16 elements: low nibbles of 8 bytes, and then the high ones. Where head is 4, a float in front is
-// a factor of all scales.
+// nvfp4 returns begin of NVFP4: four scale bytes, then 8 bytes of nibbles for each sub-block of 16 elements. Byte
+// i of a sub-block has element i in its low nibble and element 8+i in its high nibble. head is the size of what
+// precedes the scales: 0, or 4 for a float32 that multiplies all scales of the block.
 func nvfp4(head int) func(l *loop) func() {
 	return func(l *loop) func() { return l.nvfp4(head) }
 }
 
+// nvfp4 emits the loop of NVFP4.
 func (l *loop) nvfp4(head int) func() {
 	block := l.blockNVFP4(head)
 	return func() {
@@ -158,7 +166,8 @@ func (l *loop) nvfp4(head int) func() {
 	}
 }
 
-// blockNVFP4 loads constants, and returns what emits the signed bytes of 16 elements, and their scale in the lowest lane.
+// blockNVFP4 loads constants. It returns a function that emits the 16 elements of a sub-block as signed bytes, and their
+// scale in the lowest lane.
 func (w *writer) blockNVFP4(head int) func(block gp, sub int) (q, scale reg) {
 	table, low, halves, scales := w.table(&e2m1), w.all(15), w.halvesRight4(), w.symbol("nvfp4Scales")
 	return func(block gp, sub int) (q, scale reg) {
@@ -180,13 +189,14 @@ func (w *writer) blockNVFP4(head int) func(block gp, sub int) (q, scale reg) {
 	}
 }
 
-// halvesRight4 are the distances for ushl, which shifts right where they are negative, that bring high nibbles down in
-// the second eight bytes.
+// halvesRight4 returns distances for USHL, which shifts right by a negative distance: 0 for the first eight bytes,
+// 4 bits to the right for the others.
 func (w *writer) halvesRight4() reg {
 	return w.bytes("halvesRight4", append(repeat(8, byte(0)), repeat(8, byte(0xfc))...)...)
 }
 
-// q1_0 takes d or -d by a bit: of 32 bits in every lane, four masks pick those of four elements.
+// q1_0 is the loop of Q1_0: d, then one bit for each element: 1 for d, 0 for -d. Every lane gets the same 32 bits. Eight
+// masks select the bits of four elements each.
 func q1_0(l *loop) func() {
 	var masks [8]reg
 	for i := range masks {
@@ -212,7 +222,7 @@ func q1_0(l *loop) func() {
 	}
 }
 
-// q2_0 has four elements in a byte: each byte is picked four times and shifted.
+// q2_0 is the loop of Q2_0: d, then 16 bytes with four consecutive codes each.
 func q2_0(l *loop) func() {
 	codes := l.codesQ2_0()
 	return func() {
@@ -225,7 +235,8 @@ func q2_0(l *loop) func() {
 	}
 }
 
-// codesQ2_0 loads constants, and returns what emits 16 elements as signed bytes.
+// codesQ2_0 loads constants. It returns a function that emits 16 elements as signed bytes: it copies each byte four times, and
+// shifts each copy by its own distance.
 func (w *writer) codesQ2_0() func(block gp, piece int) reg {
 	var picks [4]reg
 	for i := range picks {

@@ -5,11 +5,14 @@ import (
 	"slices"
 )
 
-// Loops over inputs that are signed bytes under a scale: SDOT adds four products of bytes to a lane, SMMLA eight of
-// two rows and two inputs. All that shares a scale is summed as integers, which is exact, and then added to one running
-// sum: so a row has the same bits alone and in a tile.
+// Loops over inputs of signed bytes with scales. SDOT adds four products of bytes to each lane. SMMLA adds eight products to
+// each of four lanes: two rows times two inputs. Products that share a scale are summed as integers, which is exact,
+// and then added to one running sum. So a row's result has the same bits alone and in a tile.
 
-// Where arranged inputs have what: arrangeBlocks and arrangeSuper.
+// Byte layouts of arranged inputs, which arrangeBlocks and arrangeSuper write:
+//
+//	block   0–31  elements   32–35   scale   36–39   scale times sum of the elements
+//	super  0–255  elements  256–259  scale  272–335  16 sums of 16 elements, 32-bit integers
 const (
 	blockBytes, blockScale, blockSum  = 40, 32, 36
 	superBytes, superScale, superSums = 336, 256, 272
@@ -19,23 +22,25 @@ const (
 type int8Format struct {
 	name         string
 	elems, bytes int
-	input        int // bytes of an arranged input's block
-	frame        int // words on the stack for a row
+	input        int // bytes of the arranged input that belong to a block
+	frame        int // 32-bit words on the stack, per row
 	begin        func(w *writer) int8Block
 }
 
-// int8Block emits a block of some rows and inputs.
+// int8Block emits one block of the rows and inputs of t.
 type int8Block func(t *byteTile)
 
-// byteTile is what is multiplied: one row and one input, or two and two.
+// byteTile is what a loop multiplies: one row and one input, or two rows and two inputs.
 type byteTile struct {
 	*writer
 	rows, inputs []gp
-	acc          reg // the running sums: of the first row and both inputs, then of the second row
+	acc          reg // running sum of row r and input j in lane 2r+j; of a row alone in lane 0
 }
 
+// int8Formats are all formats with loops over bytes.
 var int8Formats = slices.Concat(int8Blocks, int8Grids())
 
+// int8Blocks are the formats without a code book.
 var int8Blocks = []int8Format{
 	{name: "Q4_0", elems: 32, bytes: 18, input: blockBytes, begin: nibbles{qs: 2, less: 8}.begin8},
 	{name: "Q4_1", elems: 32, bytes: 20, input: blockBytes, begin: nibbles{min: 2, qs: 4}.begin8},
@@ -58,7 +63,7 @@ var int8Blocks = []int8Format{
 	{name: "NVFP4_SCALED", elems: 64, bytes: 40, input: 2 * blockBytes, begin: nvfp4Bytes(4)},
 }
 
-// int8Row emits the rowFunc, and int8Tile the tileFunc of two rows and two inputs.
+// int8Row emits the rowFunc for inputs of bytes.
 func (w *writer) int8Row(f int8Format) {
 	name := "dot" + f.name + "Int8NEON"
 	w.begin(name, signatureRow, 4*f.frame, fmt.Sprintf("%s is the rowFunc of %s in steps of %d elements, which are bytes.", name, f.name, f.elems))
@@ -66,6 +71,7 @@ func (w *writer) int8Row(f int8Format) {
 	w.end()
 }
 
+// int8Tile emits the tileFunc of two rows and two inputs of bytes.
 func (w *writer) int8Tile(f int8Format) {
 	name := "dot" + f.name + "Int8_2x2NEON"
 	w.begin(name, signatureTile, 8*f.frame, fmt.Sprintf("%s is the tileFunc of %s for 2 × 2 in steps of %d elements, which are bytes.", name, f.name, f.elems))
@@ -86,6 +92,7 @@ func (w *writer) int8Tile(f int8Format) {
 	w.end()
 }
 
+// int8Loop emits the loop over the blocks of n rows and n inputs.
 func (w *writer) int8Loop(f int8Format, n int) *byteTile {
 	t := &byteTile{writer: w, acc: w.zeros(1)[0]}
 	t.rows, t.inputs = w.tile(n, n)
@@ -101,8 +108,8 @@ func (w *writer) int8Loop(f int8Format, n int) *byteTile {
 	return t
 }
 
-// products adds those of 16 codes of every row and 16 bytes of every input at an offset to integers. A row alone has
-// its sum in four lanes.
+// products multiplies 16 codes of every row by 16 bytes of every input, which begin at offset, and adds the products to sums
+// (32-bit integers). For one row the four lanes have parts of the sum. For two rows lane 2r+j has the sum of row r and input j.
 func (t *byteTile) products(sums reg, codes []reg, offset int) {
 	if len(codes) == 1 {
 		x := t.loaded("q", t.inputs[0], offset)
@@ -120,7 +127,7 @@ func (t *byteTile) products(sums reg, codes []reg, offset int) {
 	t.free(x0, x1, w, x)
 }
 
-// whole makes one integer of the four lanes of a row alone, and floats of all sums.
+// whole completes integer sums: it adds up the four lanes of a row alone, and converts the sums to floats.
 func (t *byteTile) whole(sums reg) {
 	if len(t.rows) == 1 {
 		t.op("addv s", sums, sums)
@@ -128,8 +135,8 @@ func (t *byteTile) whole(sums reg) {
 	t.op("scvtf 4s", sums, sums)
 }
 
-// ofRows makes one register of what rows have in their lowest lanes, as the running sums are, and ofInputs of what
-// inputs have. Both free what they take.
+// ofRows arranges one value per row, in the lowest lanes of v, in the order of the running sums: v0, v0, v1, v1. For one
+// row it returns v[0]. It frees v.
 func (t *byteTile) ofRows(v []reg) reg {
 	if len(v) == 2 {
 		t.op("zip1 4s", v[0], v[0], v[0])
@@ -140,6 +147,7 @@ func (t *byteTile) ofRows(v []reg) reg {
 	return v[0]
 }
 
+// ofInputs loads one float per input from a byte offset, in the order of the running sums: x0, x1, x0, x1.
 func (t *byteTile) ofInputs(offset int) reg {
 	v := t.loaded("s", t.inputs[0], offset)
 	if len(t.inputs) == 2 {
@@ -151,7 +159,7 @@ func (t *byteTile) ofInputs(offset int) reg {
 	return v
 }
 
-// each returns what f makes for every row.
+// each returns f(row) for every row.
 func (t *byteTile) each(f func(row gp) reg) []reg {
 	var list []reg
 	for _, row := range t.rows {
@@ -160,14 +168,14 @@ func (t *byteTile) each(f func(row gp) reg) []reg {
 	return list
 }
 
-// addScaled adds sums, which are floats, times the scales of rows and inputs, and frees them all.
+// addScaled adds (or subtracts, by op) sums·rows·inputs to the running sums. All are floats; it frees them.
 func (t *byteTile) addScaled(op string, sums, rows, inputs reg) {
 	t.op("fmul 4s", rows, rows, inputs)
 	t.op(op, t.acc, sums, rows)
 	t.free(sums, rows, inputs)
 }
 
-// begin8 is begin for inputs of bytes.
+// begin8 is begin of the loops over bytes.
 func (n nibbles) begin8(w *writer) int8Block {
 	codes, powers := n.codes(w), 0
 	if n.power {
@@ -194,6 +202,7 @@ func (n nibbles) begin8(w *writer) int8Block {
 	}
 }
 
+// q8_0Bytes is the loop of Q8_0.
 func q8_0Bytes(w *writer) int8Block {
 	return func(t *byteTile) {
 		sums := t.zeros(1)[0]
@@ -207,14 +216,15 @@ func q8_0Bytes(w *writer) int8Block {
 	}
 }
 
-// scaledSums are the sums of a block of 256 elements as integers: those of a sub-block times its scale, which is a
-// word on the stack.
+// scaledSums are the sums of a block of 256 elements as integers: the products of a sub-block are multiplied by its
+// scale, which is a 32-bit word on the stack.
 type scaledSums struct {
 	*byteTile
 	sum    reg
-	scales []gp // of the next sub-block, per row
+	scales []gp // address of the next sub-block's scale, per row
 }
 
+// scaledSums returns sums that are zero. Row r has its scales on the stack, from word frame·r on.
 func (t *byteTile) scaledSums(frame int) *scaledSums {
 	s := &scaledSums{byteTile: t, sum: t.zeros(1)[0]}
 	for r := range t.rows {
@@ -225,7 +235,8 @@ func (t *byteTile) scaledSums(frame int) *scaledSums {
 	return s
 }
 
-// add adds a sub-block: pieces of 16 codes of every row, times bytes from an offset on. It frees the codes.
+// add adds a sub-block. pieces are 16 codes of every row each; the first piece is multiplied by the inputs' bytes from offset
+// on. It frees the codes.
 func (s *scaledSums) add(offset int, pieces ...[]reg) {
 	part := s.zeros(1)[0]
 	for i, codes := range pieces {
@@ -246,7 +257,7 @@ func (s *scaledSums) add(offset int, pieces ...[]reg) {
 	s.free(part)
 }
 
-// finish adds the sums times the scales of blocks, halves at an offset, to the running sums.
+// finish adds the sums, times the rows' d and the inputs' scales, to the running sums. d is the float16 at an offset from end.
 func (s *scaledSums) finish(end []gp, offset int) {
 	var d []reg
 	for _, at := range end {
@@ -255,14 +266,14 @@ func (s *scaledSums) finish(end []gp, offset int) {
 	s.finishBy(d)
 }
 
-// finishBy is finish with scales in registers, which it frees.
+// finishBy is finish with d in registers, which it frees.
 func (s *scaledSums) finishBy(d []reg) {
 	s.whole(s.sum)
 	s.addScaled("fmla 4s", s.sum, s.ofRows(d), s.ofInputs(superScale))
 	s.freeGP(s.scales...)
 }
 
-// pointers returns registers that lie an offset after those of rows.
+// pointers returns, for every row, a register with the row's address plus offset.
 func (t *byteTile) pointers(offset int) []gp {
 	var list []gp
 	for _, row := range t.rows {
@@ -271,7 +282,7 @@ func (t *byteTile) pointers(offset int) []gp {
 	return list
 }
 
-// step moves all pointers on, and inputs by some bytes.
+// step advances pointers by bytes, and the inputs by inputs bytes.
 func (t *byteTile) step(pointers []gp, bytes, inputs int) {
 	for _, p := range pointers {
 		t.add(p, bytes)
@@ -281,7 +292,7 @@ func (t *byteTile) step(pointers []gp, bytes, inputs int) {
 	}
 }
 
-// rewind moves inputs back after a loop over a block.
+// rewind moves the inputs back to the start of the block of 256 bytes, after a loop over the block.
 func (t *byteTile) rewind() {
 	for _, x := range t.inputs {
 		t.code("SUB $256, R%d", x)

@@ -1,9 +1,10 @@
 package neon
 
-// Formats with a code book. The book, and what flips the signs of eight floats or bytes, are tables of the package in
-// memory, which package linalg makes of those of package quant. gridbytes.go has the loops for bytes, which have the
-// functions of formats from here.
+// Formats with a code book. Package linalg builds the tables in memory: the books, and the masks or factors that
+// apply eight signs. gridbytes.go has the loops over bytes; they share the functions iq2_XXS to iq1_M with the loops over
+// floats. gridblock.go of the parent package describes the block layouts.
 
+// gridFormats are the formats with a code book.
 var gridFormats = []gridFormat{
 	{format{name: "IQ2_XXS", elems: 256, bytes: 66, words: true}, grid{book: "IQ2_XXS", signs: "even", unit: 1.0 / 8, sub: (*gridLoop).iq2_XXS}},
 	{format{name: "IQ2_XS", elems: 256, bytes: 74, words: true}, grid{book: "IQ2_XS", signs: "even", unit: 1.0 / 8, sub: (*gridLoop).iq2_XS}},
@@ -14,13 +15,13 @@ var gridFormats = []gridFormat{
 	{format{name: "IQ1_M", elems: 256, bytes: 56, words: true}, grid{book: "IQ1", unit: 1, spread: true, sub: (*gridLoop).iq1_M}},
 }
 
-// gridFormat is a format and what its loops have of it.
+// gridFormat is a format with a code book: its format and its grid.
 type gridFormat struct {
 	format
 	grid
 }
 
-// floatGrids are their loops for inputs of floats.
+// floatGrids returns the formats of the loops over floats.
 func floatGrids() (list []format) {
 	for _, f := range gridFormats {
 		f.format.begin = f.grid.begin
@@ -29,28 +30,29 @@ func floatGrids() (list []format) {
 	return list
 }
 
-// grid is the loop of a format with a code book. unit is what the scales of its sub-blocks, odd numbers, are
-// multiplied by, with d.
+// grid is the loop of a format with a code book: a weight is d·unit·(2s+1) times a value of the book,
+// with an integer s for each sub-block.
 type grid struct {
 	book, signs string
 	unit        float32
-	spread      bool              // the four nibbles of d are the upper ones of the scales
-	sub         func(l *gridLoop) // emits 32 elements
+	spread      bool              // d is in the upper nibbles of four words (IQ1_M), see spreadHalf
+	sub         func(l *gridLoop) // emits a sub-block of 32 elements
 }
 
-// gridLoop is the state of such a loop.
+// gridLoop is the state of a loop with a code book.
 type gridLoop struct {
 	*loop
-	*gridBytes  // nil: weights are floats
+	*gridBytes  // state of the loops over bytes; nil: weights are floats
 	book, signs gp
-	d           reg // times unit, in the lowest lane
-	shift       reg // 1/8 everywhere, of IQ1; of bytes 16
-	sub         gp  // the number of the sub-block
-	at          gp  // where its fields are, two by two: see field
-	index       gp  // of an entry, and then its address
-	other       gp
+	d           reg // d·unit, in the lowest lane
+	shift       reg // for IQ1: 1/8 in all lanes, or 16 in all bytes
+	sub         gp  // number of the sub-block
+	at          gp  // address of a field of the sub-block, see field
+	index       gp  // number of an entry, and then its address
+	other       gp  // scratch
 }
 
+// begin is format.begin of the loops over floats.
 func (f grid) begin(loop *loop) func() {
 	l := &gridLoop{loop: loop, book: loop.symbol("book" + f.book)}
 	unit := l.float(f.unit)
@@ -72,9 +74,10 @@ func (f grid) begin(loop *loop) func() {
 	}
 }
 
+// registers hands out the general registers of the loop.
 func (l *gridLoop) registers() { l.sub, l.at, l.index, l.other = l.gp(), l.gp(), l.gp(), l.gp() }
 
-// factor makes l.d of a block.
+// factor sets l.d to d·unit of the block at l.w.
 func (l *gridLoop) factor(f grid, unit reg) {
 	if f.spread {
 		l.spreadHalf()
@@ -85,7 +88,7 @@ func (l *gridLoop) factor(f grid, unit reg) {
 	l.op("fmul s", l.d, l.d, unit)
 }
 
-// spreadHalf makes d of the upper nibbles of four 16-bit words.
+// spreadHalf sets l.d to the float16 whose nibbles are bits 12–15 of the four words at byte 48, the lowest nibble first.
 func (l *gridLoop) spreadHalf() {
 	l.code("MOVD 48(R%d), R%d", l.w, l.index)
 	for k := range 4 {
@@ -102,7 +105,8 @@ func (l *gridLoop) spreadHalf() {
 	l.op("fmov sw", l.d, l.other)
 }
 
-// field points l.at to what sub-blocks have from an offset on, of which each has some bytes.
+// field sets l.at to the address of a field of the current sub-block. The fields of the sub-blocks begin at offset
+// in the block, and have 1, 2, 4 or 8 bytes each.
 func (l *gridLoop) field(offset, bytes int) {
 	shift := map[int]int{1: 0, 2: 1, 4: 2, 8: 3}[bytes]
 	l.code("ADD R%d<<%d, R%d, R%d", l.sub, shift, l.w, l.at)
@@ -111,7 +115,8 @@ func (l *gridLoop) field(offset, bytes int) {
 	}
 }
 
-// scale returns d·(2s+1) everywhere, for the s in a register, which it overwrites. Of bytes 2s+1 goes to memory.
+// scale returns d·unit·(2s+1) in all lanes, and overwrites s. In the loops over bytes it stores 2s+1 with
+// keepScale instead, and the returned register is unset.
 func (l *gridLoop) scale(s gp) reg {
 	v := l.vec()
 	l.code("LSL $1, R%d, R%d", s, s)
@@ -125,8 +130,8 @@ func (l *gridLoop) scale(s gp) reg {
 	return l.everywhere(v)
 }
 
-// signed puts eight weights at vector i: two vectors of magnitudes times the scale, negated as the table of signs has
-// it for a number in a register, which is overwritten.
+// signed puts eight weights from vector i on: two vectors of magnitudes times scale, with signs. The register signs has the
+// index of an entry of the table of signs; signed overwrites it.
 func (l *gridLoop) signed(i int, magnitudes []reg, signs gp, scale reg) {
 	if l.gridBytes != nil {
 		l.signedBytes(magnitudes, signs)
@@ -142,7 +147,7 @@ func (l *gridLoop) signed(i int, magnitudes []reg, signs gp, scale reg) {
 	}
 }
 
-// eight loads the entry whose number is in l.index, of a book of eight values.
+// eight loads the entry with the number l.index, of a book with eight values per entry.
 func (l *gridLoop) eight() []reg {
 	if l.gridBytes != nil {
 		l.code("ADD R%d<<3, R%d, R%d", l.index, l.book, l.index)
@@ -152,7 +157,7 @@ func (l *gridLoop) eight() []reg {
 	return []reg{l.loaded("q", l.index, 0), l.loaded("q", l.index, 16)}
 }
 
-// four loads the entry whose number is in l.index, of a book of four values.
+// four loads the entry with the number l.index, of a book with four values per entry.
 func (l *gridLoop) four() reg {
 	if l.gridBytes != nil {
 		l.code("ADD R%d<<2, R%d, R%d", l.index, l.book, l.index)
@@ -162,13 +167,15 @@ func (l *gridLoop) four() reg {
 	return l.loaded("q", l.index, 0)
 }
 
-// entry brings the byte at an offset from l.at to l.index, with some bits of high from bit shift on above it.
+// entry sets l.index to the number of an entry. Its lower eight bits are the byte at an offset from l.at. Its upper
+// bits are some bits of high, from bit shift on.
 func (l *gridLoop) entry(offset int, high gp, shift, bits int) {
 	l.code("UBFX $%d, R%d, $%d, R%d", shift, high, bits, l.other)
 	l.code("MOVBU %d(R%d), R%d", offset, l.at, l.index)
 	l.code("ORR R%d<<8, R%d", l.other, l.index)
 }
 
+// iq2_XXS emits a sub-block of IQ2_XXS: four entry numbers, and a dword of 4·7 signs and s.
 func (l *gridLoop) iq2_XXS() {
 	signs := l.gp()
 	l.field(2, 8)
@@ -184,13 +191,14 @@ func (l *gridLoop) iq2_XXS() {
 	l.freeGP(signs)
 }
 
-// nibble brings the low or the high nibble of the byte of this sub-block from an offset on to l.other.
+// nibble sets l.other to the low (high 0) or high (high 1) nibble of a byte: sub-block s has the byte at offset + s.
 func (l *gridLoop) nibble(offset, high int) {
 	l.code("ADD R%d, R%d, R%d", l.sub, l.w, l.other)
 	l.code("MOVBU %d(R%d), R%d", offset, l.other, l.other)
 	l.code("UBFX $%d, R%d, $4, R%d", 4*high, l.other, l.other)
 }
 
+// iq2_XS emits a sub-block of IQ2_XS: four words of an entry number (9 bits) and 7 signs, and a byte with two s.
 func (l *gridLoop) iq2_XS() {
 	l.field(2, 8)
 	var scale reg
@@ -209,6 +217,7 @@ func (l *gridLoop) iq2_XS() {
 	}
 }
 
+// iq2_S emits a sub-block of IQ2_S: four lower bytes and a byte of upper bits, four bytes of signs, a byte with two s.
 func (l *gridLoop) iq2_S() {
 	high := l.gp()
 	l.code("ADD R%d, R%d, R%d", l.sub, l.w, high)
@@ -230,6 +239,7 @@ func (l *gridLoop) iq2_S() {
 	l.freeGP(high)
 }
 
+// iq3_XXS emits a sub-block of IQ3_XXS: eight entry numbers, and a dword of 4·7 signs and s.
 func (l *gridLoop) iq3_XXS() {
 	signs := l.gp()
 	l.field(66, 4)
@@ -250,11 +260,12 @@ func (l *gridLoop) iq3_XXS() {
 	l.freeGP(signs)
 }
 
+// iq3_S emits a sub-block of IQ3_S: eight lower bytes and a byte of upper bits, four bytes of signs, a nibble s.
 func (l *gridLoop) iq3_S() {
 	high, signs := l.gp(), l.gp()
 	l.code("ADD R%d, R%d, R%d", l.sub, l.w, high)
 	l.code("MOVBU 66(R%d), R%d", high, high)
-	l.code("LSR $1, R%d, R%d", l.sub, l.other) // two sub-blocks have a byte of scales
+	l.code("LSR $1, R%d, R%d", l.sub, l.other) // two sub-blocks share a byte of scales
 	l.code("ADD R%d, R%d, R%d", l.w, l.other, l.other)
 	l.code("MOVBU 106(R%d), R%d", l.other, l.other)
 	l.code("AND $1, R%d, R%d", l.sub, l.index)
@@ -278,8 +289,8 @@ func (l *gridLoop) iq3_S() {
 	l.freeGP(high, signs)
 }
 
-// shifted puts eight weights of IQ1 at vector i: a scale times the values of the entry in l.index, plus common, which
-// is the scale times the shift.
+// shifted puts eight weights of IQ1 from vector i on: scale times the values of the entry l.index, plus common,
+// which is scale times the shift.
 func (l *gridLoop) shifted(i int, scale, common reg) {
 	if l.gridBytes != nil {
 		l.shiftedBytes(l.eight()[0], common)
@@ -295,8 +306,8 @@ func (l *gridLoop) shifted(i int, scale, common reg) {
 	}
 }
 
-// common returns the scale times 1/8, negated where the lowest bit of a register is set; it is overwritten. Of bytes it
-// is -1 where the bit is set, else 0.
+// common returns scale/8, or -scale/8 if the lowest bit of the register negative is set; it overwrites the register. In the
+// loops over bytes it returns -1 in all bytes if the bit is set, else 0.
 func (l *gridLoop) common(scale reg, negative gp) reg {
 	v := l.vec()
 	l.code("LSL $31, R%d, R%d", negative, negative)
@@ -310,6 +321,7 @@ func (l *gridLoop) common(scale reg, negative gp) reg {
 	return v
 }
 
+// iq1_S emits a sub-block of IQ1_S: four lower bytes, and a word of upper bits, s, and the sign of the shift.
 func (l *gridLoop) iq1_S() {
 	high := l.gp()
 	l.field(34, 2)
@@ -327,6 +339,7 @@ func (l *gridLoop) iq1_S() {
 	l.freeGP(high)
 }
 
+// iq1_M emits a sub-block of IQ1_M: four lower bytes, a word of upper bits and signs of shifts, and two s of three bits.
 func (l *gridLoop) iq1_M() {
 	high, scales := l.gp(), l.gp()
 	l.field(32, 2)
@@ -336,7 +349,7 @@ func (l *gridLoop) iq1_M() {
 	l.code("MOVHU 48(R%d), R%d", l.other, scales)
 	l.code("AND $1, R%d, R%d", l.sub, l.index)
 	l.code("ADD R%d<<1, R%d, R%d", l.index, l.index, l.index)
-	l.code("LSL $1, R%d, R%d", l.index, l.index) // six bits each
+	l.code("LSL $1, R%d, R%d", l.index, l.index) // two scales of three bits
 	l.code("LSR R%d, R%d, R%d", l.index, scales, scales)
 	l.field(0, 4)
 	var scale reg

@@ -1,17 +1,18 @@
 package neon
 
-// Formats with a code book for inputs of bytes. Their scales are integers: all of a block is summed as integers.
+// Loops over inputs of bytes for formats with a code book. The scales 2s+1 are integers, so a whole block is summed
+// as integers.
 
-// gridBytes is what a loop of bytes has of a row and a sub-block: pieces of 16 codes, and where scales go.
+// gridBytes collects the codes and scales of one sub-block of a row.
 type gridBytes struct {
-	scales gp
-	kept   int // scales of this sub-block so far
-	pieces []reg
-	half   reg // eight codes of the next piece
-	halves int // codes so far, in eights
+	scales gp    // address of the sub-block's scales on the stack
+	kept   int   // number of scales stored so far
+	pieces []reg // 16 codes each
+	half   reg   // first eight codes of the next piece
+	halves int   // number of eights so far
 }
 
-// int8Grids are the formats of gridFormats.
+// int8Grids returns the formats of the loops over bytes.
 func int8Grids() (list []int8Format) {
 	for _, f := range gridFormats {
 		list = append(list, int8Format{name: f.name, elems: f.elems, bytes: f.format.bytes, input: superBytes, frame: 16, begin: f.grid.begin8})
@@ -19,15 +20,16 @@ func int8Grids() (list []int8Format) {
 	return list
 }
 
+// begin8 is begin of the loops over bytes.
 func (f grid) begin8(w *writer) int8Block {
 	l := &gridLoop{loop: &loop{writer: w}, gridBytes: &gridBytes{}, book: w.symbol("byteBook" + f.book)}
-	w.add(l.book, 16) // before it are bytes that other loops read with an entry
+	w.add(l.book, 16) // the entries begin after 16 bytes, which the AVX2 loops read with an entry
 	unit := f.unit
 	if f.signs != "" {
 		l.signs = w.symbol(f.signs + "SignBytes")
 	} else {
 		l.shift = w.all(16)
-		unit /= 8 // codes are eight times the values, and the shift
+		unit /= 8 // codes are 8·(v ± 1/8)
 	}
 	units := w.float(unit)
 	l.registers()
@@ -61,13 +63,13 @@ func (f grid) begin8(w *writer) int8Block {
 	}
 }
 
-// keepScale stores a scale where the sums look for the next.
+// keepScale stores a scale where scaledSums.add reads the next one.
 func (l *gridLoop) keepScale(s gp) {
 	l.code("MOVW R%d, %d(R%d)", s, 4*l.kept, l.scales)
 	l.kept++
 }
 
-// putBytes takes the next eight codes.
+// putBytes takes the next eight codes. Two eights make a piece.
 func (l *gridLoop) putBytes(v reg) {
 	if l.halves++; l.halves%2 == 1 {
 		l.half = v
@@ -78,7 +80,8 @@ func (l *gridLoop) putBytes(v reg) {
 	l.pieces = append(l.pieces, l.half)
 }
 
-// signedBytes takes eight magnitudes, in one register or in two, times the signs whose number is in a register.
+// signedBytes multiplies eight magnitudes, in one register or two of four, by signs of 1 and -1, and puts them. The
+// register signs has the index of an entry of the table of signs.
 func (l *gridLoop) signedBytes(magnitudes []reg, signs gp) {
 	v := magnitudes[0]
 	if len(magnitudes) == 2 {
@@ -92,7 +95,8 @@ func (l *gridLoop) signedBytes(magnitudes []reg, signs gp) {
 	l.putBytes(v)
 }
 
-// shiftedBytes takes eight codes of IQ1: entries are eight times the values, plus 17, and common is what common returns.
+// shiftedBytes puts eight codes of IQ1. An entry is 8·v + 17, and common is -1 for a shift of -1/8, else 0: the code is
+// entry - 16 + 2·common = 8·(v ± 1/8).
 func (l *gridLoop) shiftedBytes(v, common reg) {
 	l.op("sub 16b", v, v, l.shift)
 	l.op("add 16b", v, v, common)

@@ -2,11 +2,11 @@ package neon
 
 import "fmt"
 
-// chains is how many registers hold the running sums of a row and an input: additions of one do not wait for those of
-// the others.
+// chains is the number of registers that hold the running sums of a row and an input. Additions to one
+// register do not wait for those to another.
 const chains = 4
 
-// The Go types rowFunc, decodeFunc and tileFunc.
+// Signatures of the Go types rowFunc, decodeFunc and tileFunc.
 const (
 	signatureRow    = "func(w *byte, x *float32, steps int) float32"
 	signatureDecode = "func(w *byte, steps int, panel *float32)"
@@ -17,21 +17,22 @@ const (
 type format struct {
 	name         string
 	elems, bytes int  // of a block
-	frame        int  // floats on the stack
-	words        bool // weights are made without spread
-	// begin emits the loading of constants and returns what emits a block.
+	frame        int  // float32 values on the stack
+	words        bool // weights are made without spread, so its constants are not loaded
+	// begin emits the code before the loop, which loads constants. It returns the function that emits one block.
 	begin func(l *loop) func()
 }
 
-// loop is a loop over the blocks of a row. Its weights are multiplied by x, or stored there: x follows them.
+// loop is a loop over the blocks of a row. It multiplies weights by x, or stores them at x. The register x
+// advances with the weights.
 type loop struct {
 	*writer
 	w, x   gp
-	sums   []reg // nil: weights are stored
-	places []reg // see loadPlaces
+	sums   []reg // running sums; nil: weights are stored
+	places []reg // constants of spread, see loadPlaces
 }
 
-// row emits the rowFunc of a format, and decode its decodeFunc.
+// row emits the rowFunc of a format.
 func (w *writer) row(f format) {
 	name := "dot" + f.name + "NEON"
 	w.begin(name, signatureRow, 4*f.frame, fmt.Sprintf("%s is the rowFunc of %s in steps of %d elements.", name, f.name, f.elems))
@@ -41,6 +42,7 @@ func (w *writer) row(f format) {
 	w.end()
 }
 
+// decode emits the decodeFunc of a format.
 func (w *writer) decode(f format) {
 	name := "decode" + f.name + "NEON"
 	w.begin(name, signatureDecode, 4*f.frame, fmt.Sprintf("%s is the decodeFunc of %s in steps of %d elements.", name, f.name, f.elems))
@@ -49,6 +51,7 @@ func (w *writer) decode(f format) {
 	w.end()
 }
 
+// run emits the loop.
 func (l *loop) run(f format) {
 	steps := l.param("steps")
 	if !f.words {
@@ -61,7 +64,7 @@ func (l *loop) run(f format) {
 	})
 }
 
-// zeros returns n registers of zeros.
+// zeros returns n registers that are zero.
 func (w *writer) zeros(n int) []reg {
 	list := w.vecs(n)
 	for _, v := range list {
@@ -70,7 +73,7 @@ func (w *writer) zeros(n int) []reg {
 	return list
 }
 
-// total adds up the running sums of a row and an input, and returns a register with the sum lowest.
+// total adds up the running sums of a row and an input. The lowest lane of the result has the sum.
 func (w *writer) total(sums []reg) reg {
 	w.op("fadd 4s", sums[0], sums[0], sums[1])
 	w.op("fadd 4s", sums[2], sums[2], sums[3])
@@ -80,7 +83,7 @@ func (w *writer) total(sums []reg) reg {
 	return sums[0]
 }
 
-// put multiplies four weights by vector i from x on, or stores them there, and frees their register.
+// put multiplies four weights by the i-th four floats at x, or stores them there. It frees v.
 func (l *loop) put(i int, v reg) {
 	if l.sums == nil {
 		l.op("str q", v, l.x, 16*i)
@@ -92,15 +95,16 @@ func (l *loop) put(i int, v reg) {
 	l.free(v)
 }
 
-// next goes on after elems elements of x.
+// next advances x by elems floats.
 func (l *loop) next(elems int) { l.add(l.x, 4*elems) }
 
-// scaling makes a weight of four integers, in the same register.
+// scaling turns four integers into weights, in the same register.
 type scaling func(v reg)
 
-// by multiplies by the lowest lane of a register, and affine adds that of another, which is everywhere.
+// by returns the scaling v·scale; scale is the lowest lane of a register.
 func (l *loop) by(scale reg) scaling { return func(v reg) { l.op("fmul by", v, v, scale) } }
 
+// affine returns the scaling v·scale + common; scale is the lowest lane of a register, common has the same value in all lanes.
 func (l *loop) affine(scale, common reg) scaling {
 	return func(v reg) {
 		t := l.vec()
@@ -111,7 +115,8 @@ func (l *loop) affine(scale, common reg) scaling {
 	}
 }
 
-// loadPlaces loads what spread needs: register j picks bytes 4j to 4j+3 as the highest bytes of words.
+// loadPlaces loads the constants of spread: TBL with register j moves byte 4j+k of a vector to the highest byte
+// of word k, and sets the other bytes to 0.
 func (w *writer) loadPlaces() (places []reg) {
 	for j := range 4 {
 		var b []byte
@@ -123,17 +128,17 @@ func (w *writer) loadPlaces() (places []reg) {
 	return places
 }
 
-// spread calls do with four words for each four of the 16 signed bytes of q, as floats.
+// spread converts the 16 signed bytes of q to floats. It calls do(j, v) for bytes 4j to 4j+3.
 func (l *loop) spread(q reg, do func(j int, v reg)) {
 	for j, place := range l.places {
 		v := l.vec()
 		l.op("tbl", v, q, place)
-		l.op("scvtf fix", v, v, 24) // a byte in the highest place is 2^24 times itself
+		l.op("scvtf fix", v, v, 24) // the byte in bits 24–31 is 2^24 times too large
 		do(j, v)
 	}
 }
 
-// bytesAt puts 16 weights, made of the signed bytes of q, from vector i on, and frees q.
+// bytesAt converts the 16 signed bytes of q to weights and puts them from vector i on. It frees q.
 func (l *loop) bytesAt(i int, q reg, scale scaling) {
 	l.spread(q, func(j int, v reg) {
 		scale(v)
@@ -142,19 +147,19 @@ func (l *loop) bytesAt(i int, q reg, scale scaling) {
 	l.free(q)
 }
 
-// stack returns a register with the address of the function's floats.
+// stack returns a register with the address of the function's floats on the stack.
 func (w *writer) stack() gp {
 	r := w.gp()
 	w.toStack(r, 0)
 	return r
 }
 
-// toStack points a register after some bytes of these floats.
+// toStack sets r to the address of a byte offset in the function's floats on the stack.
 func (w *writer) toStack(r gp, offset int) {
-	w.code("ADD $%d, RSP, R%d", 8+offset, r) // below is the link register
+	w.code("ADD $%d, RSP, R%d", 8+offset, r) // the saved link register is at RSP
 }
 
-// keep stores the 16 signed bytes of q as floats times the lowest lane of scale, and frees q.
+// keep stores the 16 signed bytes of q, times the lowest lane of scale, as 16 floats. It frees q.
 func (l *loop) keep(q, scale reg, at gp, offset int) {
 	l.spread(q, func(j int, v reg) {
 		l.op("fmul by", v, v, scale)

@@ -1,10 +1,10 @@
 package neon
 
-// Loops of formats below four bits, and of NVFP4, for inputs of bytes. gridbytes.go has those with code books.
+// Loops over inputs of bytes for the formats below four bits, and NVFP4. gridbytes.go has the formats with code books.
 
-// pairBytes emits the 16 pieces of a block in the order of its scales: codes of two bits of every row, see pairs, which
-// change makes bytes with a sign of, and add takes with the offset of their inputs. next emits what is between the halves
-// of a block.
+// pairBytes emits the two-bit codes of a block in pieces of 16 elements, in the order of the 16 scales; see loop.pairs for
+// the layout. change turns the codes of piece half of group k into signed bytes. add takes the codes of all rows, and
+// the byte offset of their inputs. next emits code after each half of a block.
 func (t *byteTile) pairBytes(offset int, three reg, change func(row, k, half int, q reg), add func(offset int, codes []reg), next func()) {
 	from := t.pointers(offset)
 	t.times(2, func() {
@@ -32,9 +32,10 @@ func (t *byteTile) pairBytes(offset int, three reg, change func(row, k, half int
 	t.freeGP(from...)
 }
 
-// addPiece adds a sub-block of one piece.
+// addPiece adds a sub-block of 16 elements.
 func (s *scaledSums) addPiece(offset int, codes []reg) { s.add(offset, codes) }
 
+// q2_KBytes is the loop of Q2_K.
 func q2_KBytes(w *writer) int8Block {
 	three, low := w.all(3), w.all(15)
 	return func(t *byteTile) {
@@ -53,6 +54,7 @@ func q2_KBytes(w *writer) int8Block {
 	}
 }
 
+// q3_KBytes is the loop of Q3_K. thirds has the third bits of each row; see q3_K for their layout.
 func q3_KBytes(w *writer) int8Block {
 	unpack, three, four := w.scalesQ3_K(), w.all(3), w.all(4)
 	return func(t *byteTile) {
@@ -65,7 +67,7 @@ func q3_KBytes(w *writer) int8Block {
 		t.pairBytes(32, three, func(r, k, half int, q reg) {
 			bits := thirds[r][half]
 			third := w.vec()
-			switch { // bit k to bit 2
+			switch { // move bit k of the third bits to bit 2
 			case k < 2:
 				w.op("shl 16b", third, bits, 2-k)
 				bits = third
@@ -89,7 +91,7 @@ func q3_KBytes(w *writer) int8Block {
 	}
 }
 
-// tq2_0Bytes has no scales but that of a block.
+// tq2_0Bytes is the loop of TQ2_0, which has no scales but d.
 func tq2_0Bytes(w *writer) int8Block {
 	three, one := w.all(3), w.all(1)
 	return func(t *byteTile) {
@@ -103,12 +105,12 @@ func tq2_0Bytes(w *writer) int8Block {
 	}
 }
 
-// tq1_0Bytes is the loop of TQ1_0, whose digits are in the order of tq1_0.
+// tq1_0Bytes is the loop of TQ1_0; see tq1_0 for the layout.
 func tq1_0Bytes(w *writer) int8Block {
 	digits, three, powers := w.digits(), w.all(3), w.powersOf3()
 	return func(t *byteTile) {
 		sums := t.zeros(1)[0]
-		run := func(n int, bytes ...[]reg) { // digits of the bytes of every row
+		run := func(n int, bytes ...[]reg) { // emits n digits of the bytes of every row
 			t.times(n, func() {
 				for i, rows := range bytes {
 					var q []reg
@@ -141,7 +143,7 @@ func tq1_0Bytes(w *writer) int8Block {
 	}
 }
 
-// blocksOf is the loop of a format whose scale is that of some blocks of 32 inputs; codes emits 16 elements of a row.
+// blocksOf is the loop of a format with one scale for some blocks of 32 inputs. codes emits 16 elements of a row.
 func (w *writer) blocksOf(blocks int, codes func(row gp, piece int) reg) int8Block {
 	return func(t *byteTile) {
 		for block := range blocks {
@@ -157,9 +159,10 @@ func (w *writer) blocksOf(blocks int, codes func(row gp, piece int) reg) int8Blo
 	}
 }
 
+// q2_0Bytes is the loop of Q2_0.
 func q2_0Bytes(w *writer) int8Block { return w.blocksOf(2, w.codesQ2_0()) }
 
-// q1_0Bytes has 1 where a bit is set, and else -1.
+// q1_0Bytes is the loop of Q1_0: an element is 1 if its bit is set, else -1.
 func q1_0Bytes(w *writer) int8Block {
 	sources, bits := w.bitSources()
 	one, minus := w.all(1), w.all(0xff)
@@ -172,7 +175,7 @@ func q1_0Bytes(w *writer) int8Block {
 	})
 }
 
-// nvfp4Bytes has a scale for 16 elements.
+// nvfp4Bytes is begin of NVFP4, which has a scale for each 16 elements; see nvfp4 for head.
 func nvfp4Bytes(head int) func(w *writer) int8Block {
 	return func(w *writer) int8Block {
 		block := w.blockNVFP4(head)

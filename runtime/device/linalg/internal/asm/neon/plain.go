@@ -2,13 +2,14 @@ package neon
 
 import "fmt"
 
-// plain is a format of one-element blocks, which are loaded as four floats.
+// plain is a format of one-element blocks (F32, F16, BF16). load loads four elements as floats.
 type plain struct {
 	name string
 	size int // bytes of an element
 	load func(w *writer, base gp, offset int) reg
 }
 
+// plainFormats are the formats of one-element blocks.
 var plainFormats = []plain{
 	{"F32", 4, func(w *writer, base gp, offset int) reg { return w.loaded("q", base, offset) }},
 	{"F16", 2, func(w *writer, base gp, offset int) reg {
@@ -26,7 +27,7 @@ var plainFormats = []plain{
 // plainStep is the number of elements of a step.
 const plainStep = 32
 
-// tiles are the rows and inputs that are multiplied at once: their running sums are in registers.
+// tiles are the rows and inputs that one loop multiplies. Their running sums are in registers.
 var tiles = []struct{ rows, inputs int }{{1, 1}, {2, 3}, {2, 2}}
 
 // plain emits the loops of a format: the rowFunc and the tileFuncs.
@@ -79,7 +80,7 @@ func (w *writer) plain(p plain) {
 	}
 }
 
-// tile loads the arguments of a rowFunc or a tileFunc: the addresses of rows and inputs.
+// tile loads arguments of a rowFunc or a tileFunc. It returns the addresses of the rows and of the inputs.
 func (w *writer) tile(rows, inputs int) (ws, xs []gp) {
 	ws = append(ws, w.param("w"))
 	if rows == 1 {
@@ -103,7 +104,7 @@ func (w *writer) tile(rows, inputs int) (ws, xs []gp) {
 // sliceBytes is the size of a []float32; its first word points to the floats.
 const sliceBytes = 24
 
-// storeTile writes the results of a tileFunc: total makes one of the sums of a row and an input.
+// storeTile writes the results of a tileFunc. total adds up the running sums of a row and an input.
 func (w *writer) storeTile(sums [][][]reg, total func([]reg) reg) {
 	ys, row := w.param("ys"), w.param("row")
 	for j := range sums[0] {

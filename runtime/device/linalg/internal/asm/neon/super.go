@@ -2,8 +2,8 @@ package neon
 
 import "fmt"
 
-// Formats of 256 elements with scales of sub-blocks. A block's scales become floats on the stack, from where the loop
-// over sub-blocks takes one after the other.
+// Formats with blocks of 256 elements. The scales of a block are written to the stack as floats. The loop over sub-blocks
+// reads them one after the other.
 
 var superFormats = []format{
 	{name: "Q4_K", elems: 256, bytes: 144, frame: 16, begin: affine(16, 0)},
@@ -16,9 +16,8 @@ var superFormats = []format{
 	{name: "TQ2_0", elems: 256, bytes: 66, begin: tq2_0},
 }
 
-// unpackScales loads constants, and returns what emits the 8 scales and 8 minima of a Q4_K or Q5_K block as bytes. As
-// words a block begins with [d|dmin, a, b, c]; the scales are the bytes a&63 and c&15|a>>6<<4, the minima b&63 and
-// c>>4|b>>6<<4. So all sixteen are [a, c, b, c>>4] & [63, 15, 63, 15], with [0, a>>2, 0, b>>2] & 48 above.
+// unpackScales loads constants. It returns a function that unpacks the first 16 bytes of a Q4_K or Q5_K block to 16 bytes:
+// 8 scales, then 8 minima. unpackScales of the parent package shows the layout and the formula.
 func (w *writer) unpackScales() func(block gp) reg {
 	const a, b, c, none = 4, 8, 12, 0xff
 	word := func(first ...byte) (list []byte) {
@@ -33,7 +32,7 @@ func (w *writer) unpackScales() func(block gp) reg {
 		return list
 	}
 	lows, highs := w.bytes("scaleLows", word(a, c, b, c)...), w.bytes("scaleHighs", word(none, a, none, b)...)
-	shifts := w.words("scaleShifts", 0, 0, 0, ^uint32(3)) // -4: to the right
+	shifts := w.words("scaleShifts", 0, 0, 0, ^uint32(3)) // distances for USHL; -4 shifts right
 	masks := w.words("scaleMasks", 0x3f3f3f3f, 0x0f0f0f0f, 0x3f3f3f3f, 0x0f0f0f0f)
 	upper := w.all(48)
 	return func(block gp) reg {
@@ -50,7 +49,8 @@ func (w *writer) unpackScales() func(block gp) reg {
 	}
 }
 
-// affine is the loop of Q4_K, and of Q5_K, which has fifth bits at qh: bit s of byte l is that of element 32s+l.
+// affine returns begin of Q4_K or, with fifth bits at byte qh, Q5_K. Bit s of byte i of qh is the fifth bit of element
+// 32·s + i.
 func affine(qs, qh int) func(l *loop) func() {
 	return func(l *loop) func() {
 		unpack, low := l.unpackScales(), l.all(15)
@@ -80,7 +80,7 @@ func affine(qs, qh int) func(l *loop) func() {
 				fifth = []reg{l.loaded("q", l.w, qh), l.loaded("q", l.w, qh+16)}
 			}
 			scale, minimum := l.vec(), l.vec()
-			l.times(4, func() { // two sub-blocks that share their bytes
+			l.times(4, func() { // two sub-blocks of 32 elements: low and high nibbles of the same bytes
 				for nibble := range 2 {
 					l.op("ld1r 4s next", scale, stack)
 					l.op("ld1r 4s next", minimum, minima)
@@ -113,8 +113,9 @@ func affine(qs, qh int) func(l *loop) func() {
 	}
 }
 
-// codesQ6_K loads constants, and returns what emits 16 elements of a half of a block, less 32: low has the lower bits
-// of bytes of the first and the third 32 elements, and high the upper ones of 32.
+// codesQ6_K loads constants. It returns a function that emits 16 codes of Q6_K, less 32, as signed bytes: piece 0 to 7 of
+// 128 elements. low is the address of their 64 bytes of ql, high that of their 32 bytes of qh. bytesQ6_K of the parent
+// package shows the layout.
 func (w *writer) codesQ6_K() func(low, high gp, piece int) reg {
 	fifteen, upper, less := w.all(15), w.all(48), w.all(32)
 	return func(low, high gp, piece int) reg {
@@ -125,7 +126,7 @@ func (w *writer) codesQ6_K() func(low, high gp, piece int) reg {
 		} else {
 			w.op("ushr 16b", q, q, 4)
 		}
-		switch { // bits 2k and up to bits 4 and 5
+		switch { // move bits 2k and 2k+1 to bits 4 and 5
 		case k < 2:
 			w.op("shl 16b", t, t, 4-2*k)
 		case k == 3:
@@ -138,6 +139,7 @@ func (w *writer) codesQ6_K() func(low, high gp, piece int) reg {
 	}
 }
 
+// q6_K is the loop of Q6_K.
 func q6_K(l *loop) func() {
 	codes := l.codesQ6_K()
 	return func() {
@@ -159,8 +161,8 @@ func q6_K(l *loop) func() {
 	}
 }
 
-// right returns distances for ushl, which shifts right where they are negative: lane i those of field first+i, of
-// some bits, of a word.
+// right returns distances for USHL, which shifts right by a negative distance. Lane i moves field first+i of a word, whose
+// fields have some bits each, down to bit 0.
 func (w *writer) right(bits, first int) reg {
 	var shifts [4]uint32
 	for i := range shifts {
@@ -169,9 +171,8 @@ func (w *writer) right(bits, first int) reg {
 	return w.words(fmt.Sprintf("right%d_%d", bits, first), shifts[:]...)
 }
 
-// scalesIQ4_XS loads constants, and returns what emits the block's eight scales, less 32, as integers in two
-// registers. Scale s has its low bits in bits 4s to 4s+3 of the word at 4, and its upper two in bits 2s and 2s+1 of
-// the 16 bits at 2.
+// scalesIQ4_XS loads constants. It returns a function that emits the eight scales of an IQ4_XS block, less 32, as 32-bit
+// integers in two registers. wordsIQ4_XS of the parent package shows the layout.
 func (w *writer) scalesIQ4_XS() func(block gp) [2]reg {
 	var lows, highs [2]reg
 	for i := range 2 {
@@ -202,6 +203,7 @@ func (w *writer) scalesIQ4_XS() func(block gp) [2]reg {
 	}
 }
 
+// iq4_XS is the loop of IQ4_XS.
 func iq4_XS(l *loop) func() {
 	table, low, unpack := l.table(&levels), l.all(15), l.scalesIQ4_XS()
 	return func() {
@@ -230,10 +232,10 @@ func iq4_XS(l *loop) func() {
 	}
 }
 
-// pairs loads constants, and returns what emits the two bits of all elements: element 128h+32k+i has bits 2k and 2k+1
-// of byte 32h+i from an offset on. finish gets the codes of one half of 32 elements, and then those of the other.
+// pairs loads constants. It returns a function that emits all two-bit codes of a block, which begin at a byte offset; see
+// pairs2 of the parent package. Of each 32 elements finish gets the codes of the first 16 (half 0), and then of the last 16.
 func (l *loop) pairs(offset int, finish func(half int, q reg)) func() {
-	three, back := l.all(3), l.all(0xfe) // -2: for ushl, which shifts right where distances are negative
+	three, back := l.all(3), l.all(0xfe) // USHL by -2 shifts right
 	return func() {
 		from, distance := l.after(l.w, offset), l.vec()
 		l.times(2, func() {
@@ -257,6 +259,7 @@ func (l *loop) pairs(offset int, finish func(half int, q reg)) func() {
 	}
 }
 
+// q2_K is the loop of Q2_K. The stack has 16 scales times d, and then 16 minima times -dmin.
 func q2_K(l *loop) func() {
 	low := l.all(15)
 	scale, minimum, stack, minima := l.vec(), l.vec(), l.gp(), l.gp()
@@ -282,7 +285,8 @@ func q2_K(l *loop) func() {
 	}
 }
 
-// scalesQ3_K loads constants, and returns what emits the block's 16 scales, less 32, as bytes.
+// scalesQ3_K loads constants. It returns a function that emits the 16 scales of a Q3_K block, less 32, as signed bytes.
+// scalesQ3_K of the parent package shows the layout.
 func (w *writer) scalesQ3_K() func(block gp) reg {
 	halves, shifts := w.halvesRight4(), w.right(2, 0)
 	low, three, less := w.all(15), w.all(3), w.all(32)
@@ -292,7 +296,7 @@ func (w *writer) scalesQ3_K() func(block gp) reg {
 		w.op("ld1r 2d", q, end)
 		w.op("ushl 16b", q, q, halves)
 		w.op("and", q, q, low)
-		w.op("ld1r 4s", high, upper) // of word j bits 2j of each byte
+		w.op("ld1r 4s", high, upper) // word j needs bits 2j and 2j+1 of each byte
 		w.op("ushl 4s", high, high, shifts)
 		w.op("and", high, high, three)
 		w.op("shl 16b", high, high, 4)
@@ -304,7 +308,8 @@ func (w *writer) scalesQ3_K() func(block gp) reg {
 	}
 }
 
-// q3_K puts the third bits, less 4, above the others: bit k of byte i is that of element 32k+i.
+// q3_K is the loop of Q3_K: a code has two bits, see pairs, and a third one above them. Bit n of byte i of the first 32
+// bytes is the third bit of element 32·n + i. Codes count from 4.
 func q3_K(l *loop) func() {
 	unpack, four := l.scalesQ3_K(), l.all(4)
 	scale, stack, thirds := l.vec(), l.gp(), l.vecs(2)
@@ -330,6 +335,7 @@ func q3_K(l *loop) func() {
 	}
 }
 
+// tq2_0 is the loop of TQ2_0: 64 bytes of two-bit codes, which count from 1, then d.
 func tq2_0(l *loop) func() {
 	one, scale := l.all(1), l.vec()
 	pairs := l.pairs(0, func(half int, q reg) {
@@ -343,13 +349,13 @@ func tq2_0(l *loop) func() {
 	}
 }
 
-// tq1_0 has digits of base 3 in bytes that are fractions of 256: the digit is how many thirds a byte reaches, and
-// three times the byte has the next one.
+// tq1_0 is the loop of TQ1_0. A byte b stands for the fraction b/256. Its first base-3 digit is floor(3·b/256), and 3·b
+// modulo 256 is the fraction of the digits after it. tq1_0x2 of the parent package shows the layout.
 func tq1_0(l *loop) func() {
 	digits, three, powers := l.digits(), l.all(3), l.powersOf3()
 	return func() {
 		scale := l.half(l.w, 52)
-		for _, run := range [][]int{{0, 16}, {32}} { // offsets of bytes whose digits lie side by side
+		for _, run := range [][]int{{0, 16}, {32}} { // offsets of bytes whose digits k come before their digits k+1
 			var bytes []reg
 			for _, offset := range run {
 				bytes = append(bytes, l.loaded("q", l.w, offset))
@@ -373,17 +379,17 @@ func tq1_0(l *loop) func() {
 	}
 }
 
-// powersOf3 are those that bring the four digits of each of the last four bytes up.
+// powersOf3 returns 3^k in the bytes of word k. Times the last four bytes, in all words, they give the last 16 fractions.
 func (w *writer) powersOf3() reg {
 	return w.words("powersOf3", 0x01010101, 0x03030303, 0x09090909, 0x1b1b1b1b)
 }
 
-// digits returns what makes digits less 1 of bytes that are fractions of 256: how many thirds of it they reach.
+// digits returns a function that emits the first digit, less 1, of 16 fractions: how many of 1/3 and 2/3 each reaches.
 func (w *writer) digits() func(b reg) reg {
 	first, second, minus := w.all(86), w.all(171), w.all(0xff)
 	return func(b reg) reg {
 		q, t := w.vec(), w.vec()
-		w.op("cmhs 16b", q, b, first) // -1 where it is reached
+		w.op("cmhs 16b", q, b, first) // -1 where b reaches 1/3
 		w.op("cmhs 16b", t, b, second)
 		w.op("sub 16b", q, minus, q)
 		w.op("sub 16b", q, q, t)

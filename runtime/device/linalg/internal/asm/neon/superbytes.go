@@ -1,8 +1,8 @@
 package neon
 
-// Loops of formats of 256 elements for inputs of bytes.
+// Loops over inputs of bytes for formats with blocks of 256 elements. A block is summed as integers.
 
-// affineBytes is the loop of Q4_K and Q5_K, see affine.
+// affineBytes is begin of Q4_K or, with fifth bits, Q5_K; see affine for the layout.
 func affineBytes(qs, qh int) func(w *writer) int8Block {
 	return func(w *writer) int8Block {
 		unpack, low := w.unpackScales(), w.all(15)
@@ -64,7 +64,7 @@ func affineBytes(qs, qh int) func(w *writer) int8Block {
 	}
 }
 
-// integers returns 16 signed bytes as integers in four registers, the first of which is theirs.
+// integers widens 16 signed bytes to 32-bit integers in four registers, the first of which is q.
 func (w *writer) integers(q reg) []reg {
 	v := append([]reg{q}, w.vecs(3)...)
 	w.op("sxtl2 8h", v[2], q)
@@ -76,7 +76,7 @@ func (w *writer) integers(q reg) []reg {
 	return v
 }
 
-// keepWords stores registers one after the other, and frees them.
+// keepWords stores registers one after the other from at on, and frees them.
 func (w *writer) keepWords(list []reg, at gp) {
 	for i, v := range list {
 		w.op("str q", v, at, 16*i)
@@ -84,10 +84,10 @@ func (w *writer) keepWords(list []reg, at gp) {
 	}
 }
 
-// subtractMinima takes dmin, which lies at an offset, times Σ minimum·Σx from the running sums, and frees the minima: of
-// eight sub-blocks in two registers, or of 16 in four.
+// subtractMinima subtracts dmin·Σ minimum·Σx from the running sums. dmin is the byte offset of dmin (float16) in a block. minima
+// has per row eight integers in two registers, or 16 in four; it frees them.
 func (t *byteTile) subtractMinima(minima [][]reg, dmin int) {
-	var sums [][]reg // of the elements of a sub-block of every input
+	var sums [][]reg // of the inputs of each sub-block, per input
 	for _, x := range t.inputs {
 		var list []reg
 		for i := range 4 {
@@ -132,6 +132,7 @@ func (t *byteTile) subtractMinima(minima [][]reg, dmin int) {
 	t.addScaled("fmls 4s", totals[0], factors, t.ofInputs(superScale))
 }
 
+// q6_KBytes is the loop of Q6_K.
 func q6_KBytes(w *writer) int8Block {
 	codes := w.codesQ6_K()
 	return func(t *byteTile) {
@@ -159,6 +160,7 @@ func q6_KBytes(w *writer) int8Block {
 	}
 }
 
+// iq4_XSBytes is the loop of IQ4_XS.
 func iq4_XSBytes(w *writer) int8Block {
 	table, low, unpack := w.table(&levels), w.all(15), w.scalesIQ4_XS()
 	return func(t *byteTile) {

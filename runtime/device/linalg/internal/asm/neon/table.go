@@ -2,25 +2,25 @@ package neon
 
 import "fmt"
 
-// field is where an instruction has an operand: at a bit, of some bits. The number there is the operand divided by
-// unit, or from less the operand, or the operand plus add.
+// field is the place of an operand in an instruction: some bits from bit at on. The encoded number is operand/unit if unit is
+// set, from - operand if from is set, else operand + add.
 type field struct {
 	at, bits, unit, from, add int
-	twin                      int // the bit of a second place for the same number; 0: none
+	twin                      int // bit of a second place for the same number; 0: none
 	signed                    bool
 }
 
-// Where registers are: d and n and m are the names of Arm's manual.
+// Places of registers. d, n and m are the names of Arm's manual (Rd, Rn, Rm).
 var (
 	d  = field{at: 0, bits: 5}
 	n  = field{at: 5, bits: 5}
 	m  = field{at: 16, bits: 5}
-	t2 = field{at: 10, bits: 5} // the second register of a pair, and the addend
-	// nn is a register that is both operands of a bitwise or: a move.
+	t2 = field{at: 10, bits: 5} // the second register of a pair
+	// nn is a register that is both operands of ORR: this is a move.
 	nn = field{at: 5, bits: 5, twin: 16}
 )
 
-// unsigned is an offset of loads in units, near is one of -256 to 255 bytes, and pair one of a pair of registers.
+// Offsets of loads and stores: unsigned in units of the register's bytes, near of -256 to 255 bytes, pair for LDP and STP.
 func unsigned(unit int) field { return field{at: 10, bits: 12, unit: unit} }
 
 var (
@@ -29,20 +29,21 @@ var (
 	lane = field{at: 19, bits: 2}
 )
 
-// left and right are shifts of lanes of some bits, and fraction a number of bits after the point.
+// Immediates: left and right are shift distances for lanes of some bits. fraction is the number of fraction bits of a
+// fixed-point number.
 func left(bits int) field  { return field{at: 16, bits: 7, add: bits} }
 func right(bits int) field { return field{at: 16, bits: 7, from: 2 * bits} }
 
 var fraction = field{at: 16, bits: 7, from: 64}
 
-// instruction is an instruction as an assembler reads it, the word without its operands, and where these are.
+// instruction has the text that an assembler reads, the word without operands, and the places of the operands.
 type instruction struct {
 	text   string
 	word   uint32
 	fields []field
 }
 
-// three is an instruction of three vectors, and two one of two.
+// three is an instruction with three vectors, two one with two.
 func three(name, lanes string, word uint32) instruction {
 	return instruction{fmt.Sprintf("%s v%%d.%s, v%%d.%s, v%%d.%s", name, lanes, lanes, lanes), word, []field{d, n, m}}
 }
@@ -51,17 +52,17 @@ func two(name, to, from string, word uint32) instruction {
 	return instruction{fmt.Sprintf("%s v%%d.%s, v%%d.%s", name, to, from), word, []field{d, n}}
 }
 
-// shift is an instruction of two vectors and a number.
+// shift is an instruction with two vectors and an immediate.
 func shift(name, lanes string, word uint32, by field) instruction {
 	return instruction{fmt.Sprintf("%s v%%d.%s, v%%d.%s, #%%d", name, lanes, lanes), word, []field{d, n, by}}
 }
 
-// memory is a load or a store of a register of some size: with an offset in units of it, or a near one.
+// memory is a load or a store of a register. offset is the place of its offset: unsigned or near.
 func memory(name, register string, word uint32, offset field) instruction {
 	return instruction{name + " " + register + "%d, [x%d, #%d]", word, []field{d, n, offset}}
 }
 
-// instructions are all that the loops use of what Go's assembler does not know, or knows under other names.
+// instructions are all instructions of the loops that Go's assembler does not know, or knows under other names.
 var instructions = map[string]instruction{
 	"ldr q":  memory("ldr", "q", 0x3DC00000, unsigned(16)),
 	"ldr d":  memory("ldr", "d", 0xFD400000, unsigned(8)),

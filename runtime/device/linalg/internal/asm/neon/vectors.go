@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// vectorStep is VectorStep of package linalg, and expStep a part of it: the loop of exponentials has many
-// instructions for an element.
+// vectorStep is the number of elements of an iteration: VectorStep of package linalg. expStep is smaller, because the loop of
+// exponentials has many instructions per element.
 const vectorStep, expStep = 32, 8
 
 // vectorLoops emits the functions of vectorLoops of package linalg.
@@ -21,7 +21,8 @@ func (w *writer) vectorLoops() {
 	w.elementLoop("exp", "func(x *float32, n int)", "replaces n floats by their exponentials.", expStep, (*writer).exp)
 }
 
-// elementLoop emits a function over n elements; begin loads its arguments and returns what emits a step of some.
+// elementLoop emits a function over n elements. begin loads the arguments, and returns the function that emits one
+// iteration of some elements.
 func (w *writer) elementLoop(name, signature, doc string, elements int, begin func(*writer) func()) {
 	name += "NEON"
 	w.begin(name, signature, 0, name+" "+doc)
@@ -51,7 +52,7 @@ func (w *writer) dotLoop() {
 	w.end()
 }
 
-// axpy is not fused: an element has the same bits in the loop and in Go's tail.
+// axpy does not fuse the operations: an element has the same bits in the loop and in Go's code for the last elements.
 func (w *writer) axpy() func() {
 	dst, x, a := w.param("dst"), w.param("x"), w.floatParam("a")
 	return func() {
@@ -67,7 +68,7 @@ func (w *writer) axpy() func() {
 	}
 }
 
-// fade is not fused, as axpy is not.
+// fade does not fuse the operations, for the same reason as axpy.
 func (w *writer) fade() func() {
 	dst, keep, x, a := w.param("dst"), w.param("keep"), w.param("x"), w.floatParam("a")
 	return func() {
@@ -129,7 +130,7 @@ func (w *writer) round() func() {
 	}
 }
 
-// scaled has a block of bytes, and so a scale, per step.
+// scaled takes one block of 32 bytes, and so one scale, per iteration.
 func (w *writer) scaled() func() {
 	l := &loop{writer: w, w: w.param("src"), x: w.param("dst"), places: w.loadPlaces()}
 	scales := w.param("scales")
@@ -145,9 +146,9 @@ func (w *writer) scaled() func() {
 	}
 }
 
-// exp makes e^x with an error below two units in the last place. The argument is reduced to x = k·ln2 + r with
-// |r| ≤ ln2/2, e^r is its Taylor polynomial of degree 7 (remainder below 6e-9), and 2^k is multiplied on in two
-// halves, so that results round to subnormal numbers, 0 and infinity by themselves.
+// exp emits e^x with an error below two units in the last place. It splits the argument into x = k·ln2 + r with
+// |r| ≤ ln2/2. e^r is the Taylor polynomial of degree 7, whose remainder is below 6e-9. The result is multiplied by
+// 2^k in two steps of about 2^(k/2), so that it rounds to subnormal numbers, 0 and infinity without special cases.
 func (w *writer) exp() func() {
 	x := w.param("x")
 	ln2High := float32(math.Ln2)
@@ -164,7 +165,7 @@ func (w *writer) exp() func() {
 			r, k, p, t := w.loaded("q", x, 16*i), w.vec(), w.vec(), w.vec()
 			w.op("fmax 4s", r, r, low) // NaN stays NaN
 			w.op("fmin 4s", r, r, high)
-			// Adding the shift rounds to an integer, which the low bits hold.
+			// Adding 1.5·2^23 rounds log2e·r to an integer, and leaves the integer in the low bits of the float.
 			w.op("mov", k, shift)
 			w.op("fmla 4s", k, r, log2e)
 			w.op("fsub 4s", t, k, shift)
@@ -191,14 +192,14 @@ func (w *writer) exp() func() {
 	}
 }
 
-// productShapes are the blocks of a product that a loop keeps in registers: rows, and vectors of a row. For each term
-// it loads the vectors of a row of b once and one number of a per row.
+// productShapes are the blocks of the result that a loop keeps in registers: rows, and vectors of a row. For each term of the
+// sums the loop loads the vectors of a row of b once, and one number of a per row.
 var productShapes = []struct{ rows, vectors int }{{4, 4}, {1, 4}}
 
-// signatureProduct is the Go type productFunc.
+// signatureProduct is the signature of the Go type productFunc.
 const signatureProduct = "func(c *float32, cRow int, a *float32, aRow, aCol int, b *float32, bRow, n, k int)"
 
-// productLoop emits the function that adds a product of some rows.
+// productLoop emits the function that adds a product of matrices to some rows of c.
 func (w *writer) productLoop(s struct{ rows, vectors int }) {
 	cols := 4 * s.vectors
 	name := fmt.Sprintf("product%dx%dNEON", s.rows, cols)

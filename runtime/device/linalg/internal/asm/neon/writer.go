@@ -1,12 +1,12 @@
-// Package neon writes the arm64 assembly of package linalg: its inner loops with NEON instructions, and with those for
-// products of bytes (SDOT, SMMLA).
+// Package neon writes the arm64 assembly of package linalg: inner loops with NEON instructions, and with
+// those for products of bytes (SDOT, SMMLA).
 //
-// Weights become the floats that Dequantize makes of them, to the bit, and are multiplied as they are. A sum has 16
-// running sums: element i of a row goes to sum i mod 16. So a loop's result differs from that of the Go loop in the
-// order of additions alone.
+// The loops decode weights to the floats that Dequantize returns, to the bit. A row has 16 running sums:
+// element i is added to sum i mod 16. So a result differs from that of the Go loop only in the order of
+// additions.
 //
-// Go's assembler has few vector instructions. All of them are words from one table, with what an assembler reads
-// beside them; instructions of general registers are in Go's words.
+// Go's assembler knows few vector instructions. So all vector instructions are WORD directives from one table, with the
+// instruction's text as a comment. Instructions on general registers are in the syntax of Go's assembler.
 package neon
 
 import (
@@ -18,13 +18,13 @@ import (
 	"strings"
 )
 
-// A reg is the number of a vector register, and a gp that of a general one.
+// reg is the number of a vector register, gp that of a general register.
 type (
 	reg = int
 	gp  = int
 )
 
-// writer writes functions. The registers of a function are given out by number.
+// writer writes functions. It hands out the registers of a function by number.
 type writer struct {
 	text, stubs, data bytes.Buffer
 	constants         map[string]bool
@@ -33,16 +33,16 @@ type writer struct {
 
 // scope is the state of one function.
 type scope struct {
-	params  map[string]int // offsets of arguments
-	vectors [32]bool       // in use
+	params  map[string]int // argument → byte offset
+	vectors [32]bool       // registers in use
 	gps     [32]bool
 	labels  int
 }
 
-// reserved are the registers that functions must leave alone or that the linker and the assembler use.
+// reserved are the registers that functions must not change, or that the linker and the assembler use.
 var reserved = []gp{16, 17, 18, 26, 27, 28, 29, 30, 31}
 
-// begin begins a function with frame bytes of its own on the stack.
+// begin starts a function with frame bytes of local memory on the stack.
 func (w *writer) begin(name, signature string, frame int, doc string) {
 	w.scope = scope{params: map[string]int{}}
 	for _, r := range reserved {
@@ -53,12 +53,12 @@ func (w *writer) begin(name, signature string, frame int, doc string) {
 	fmt.Fprintf(&w.stubs, "\n// %s\n//\n//go:noescape\nfunc %s%s\n", doc, name, strings.TrimPrefix(signature, "func"))
 }
 
-// arguments notes where the arguments are, and returns the size of these and of the result.
+// arguments records the offsets of the arguments in w.params. It returns the size of arguments and result in bytes.
 func (w *writer) arguments(signature string) (size int) {
 	list, result, _ := strings.Cut(strings.TrimPrefix(signature, "func("), ")")
 	fields := strings.Split(list, ", ")
 	types := make([]string, len(fields))
-	for i, f := range slices.Backward(fields) { // a name without a type has that of the next
+	for i, f := range slices.Backward(fields) { // a name without a type has the type of the next name
 		name, typ, ok := strings.Cut(f, " ")
 		if !ok {
 			typ = types[i+1]
@@ -83,16 +83,16 @@ func (w *writer) arguments(signature string) (size int) {
 	return size
 }
 
-// op writes an instruction of the table.
+// op writes an instruction of the table instructions.
 func (w *writer) op(name string, operands ...int) {
 	word, text := encode(name, operands...)
 	fmt.Fprintf(&w.text, "\tWORD $0x%08x // %s\n", word, text)
 }
 
-// code writes an instruction in Go's words.
+// code writes an instruction in the syntax of Go's assembler.
 func (w *writer) code(format string, args ...any) { fmt.Fprintf(&w.text, "\t"+format+"\n", args...) }
 
-// label starts a place in the code and returns its name.
+// label writes a label and returns its name.
 func (w *writer) label() string {
 	w.labels++
 	name := fmt.Sprintf("loop%d", w.labels)
@@ -108,7 +108,7 @@ func (w *writer) times(n int, body func()) {
 	w.freeGP(left)
 }
 
-// until emits a loop that takes step off a register until it is 0.
+// until emits a loop that subtracts step from the register left until it is 0.
 func (w *writer) until(left gp, step int, body func()) {
 	label := w.label()
 	body()
@@ -116,13 +116,14 @@ func (w *writer) until(left gp, step int, body func()) {
 	w.code("BNE %s", label)
 }
 
-// vec and gp give out registers, and free and freeGP take them back.
+// vec hands out a vector register; it panics if none is left.
 func (w *writer) vec() reg {
 	i := slices.Index(w.vectors[:], false)
-	w.vectors[i] = true // out of range, and so a panic, where none is left
+	w.vectors[i] = true
 	return i
 }
 
+// vecs hands out n vector registers.
 func (w *writer) vecs(n int) []reg {
 	list := make([]reg, n)
 	for i := range list {
@@ -131,37 +132,42 @@ func (w *writer) vecs(n int) []reg {
 	return list
 }
 
+// free takes vector registers back.
 func (w *writer) free(list ...reg) {
 	for _, r := range list {
 		w.vectors[r] = false
 	}
 }
 
+// gp hands out a general register; it panics if none is left.
 func (w *writer) gp() gp {
 	i := slices.Index(w.gps[:], false)
 	w.gps[i] = true
 	return i
 }
 
+// freeGP takes general registers back.
 func (w *writer) freeGP(list ...gp) {
 	for _, r := range list {
 		w.gps[r] = false
 	}
 }
 
-// param loads a pointer or an integer, and floatParam a float.
+// param loads a pointer or integer argument.
 func (w *writer) param(name string) gp {
 	r := w.gp()
 	w.code("MOVD %s+%d(FP), R%d", name, w.offset(name), r)
 	return r
 }
 
+// floatParam loads a float32 argument into the lowest lane.
 func (w *writer) floatParam(name string) reg {
 	v := w.vec()
 	w.code("FMOVS %s+%d(FP), F%d", name, w.offset(name), v)
 	return v
 }
 
+// offset returns the byte offset of an argument.
 func (w *writer) offset(name string) int {
 	offset, ok := w.params[name]
 	if !ok {
@@ -170,25 +176,26 @@ func (w *writer) offset(name string) int {
 	return offset
 }
 
-// result returns the lowest lane of v.
+// result stores the lowest lane of v as the function's result.
 func (w *writer) result(v reg) { w.code("FMOVS F%d, ret+%d(FP)", v, w.offset("ret")) }
 
+// end returns from the function.
 func (w *writer) end() { w.code("RET") }
 
-// after returns a register that is some bytes after another.
+// after returns a new register with base + offset.
 func (w *writer) after(base gp, offset int) gp {
 	r := w.gp()
 	w.code("ADD $%d, R%d, R%d", offset, base, r)
 	return r
 }
 
-// add moves a pointer on.
+// add advances a pointer.
 func (w *writer) add(base gp, bytes int) { w.code("ADD $%d, R%d", bytes, base) }
 
-// sizes are those of the registers that load and store name.
+// sizes has the bytes of a register that a load or store names by a letter.
 var sizes = map[string]int{"q": 16, "d": 8, "s": 4, "h": 2}
 
-// load loads a register of some size from an offset.
+// load loads a register of a size (see sizes) from a byte offset. Offsets that LDR cannot encode take LDUR.
 func (w *writer) load(size string, v reg, base gp, offset int) {
 	switch {
 	case offset >= 0 && offset%sizes[size] == 0 && offset/sizes[size] < 1<<12:
@@ -198,27 +205,27 @@ func (w *writer) load(size string, v reg, base gp, offset int) {
 	}
 }
 
-// loaded returns a new register with what is at an offset.
+// loaded is load into a new register.
 func (w *writer) loaded(size string, base gp, offset int) reg {
 	v := w.vec()
 	w.load(size, v, base, offset)
 	return v
 }
 
-// half returns the half at an offset as a float, in the lowest lane.
+// half converts the float16 at a byte offset to float32, in the lowest lane of a new register.
 func (w *writer) half(base gp, offset int) reg {
 	v := w.loaded("h", base, offset)
 	w.op("fcvt sh", v, v)
 	return v
 }
 
-// everywhere returns the lowest lane of v in all lanes, in the same register.
+// everywhere copies the lowest lane of v to all lanes of v, and returns v.
 func (w *writer) everywhere(v reg) reg {
 	w.op("dup 4s", v, v, 0)
 	return v
 }
 
-// symbol returns a register with the address of a variable of the package, or of a constant ("name<>").
+// symbol returns a register with the address of a variable of the package, or of a constant if the name ends in "<>".
 func (w *writer) symbol(name string) gp {
 	r := w.gp()
 	if !strings.HasSuffix(name, "<>") {
@@ -228,7 +235,7 @@ func (w *writer) symbol(name string) gp {
 	return r
 }
 
-// define adds 16 bytes of read-only data of a name.
+// define adds 16 bytes of read-only data, once per name.
 func (w *writer) define(name string, b []byte) {
 	if len(b) != 16 {
 		panic(fmt.Sprintf("neon: constant %s of %d bytes", name, len(b)))
@@ -243,7 +250,7 @@ func (w *writer) define(name string, b []byte) {
 	fmt.Fprintf(&w.data, "GLOBL %s<>(SB), RODATA|NOPTR, $16\n", name)
 }
 
-// bytes returns a register with constant bytes.
+// bytes loads 16 constant bytes.
 func (w *writer) bytes(name string, b ...byte) reg {
 	w.define(name, b)
 	at := w.symbol(name + "<>")
@@ -252,7 +259,7 @@ func (w *writer) bytes(name string, b ...byte) reg {
 	return v
 }
 
-// words returns a register with four constant words.
+// words loads four constant 32-bit words.
 func (w *writer) words(name string, list ...uint32) reg {
 	var b []byte
 	for _, v := range list {
@@ -261,7 +268,7 @@ func (w *writer) words(name string, list ...uint32) reg {
 	return w.bytes(name, b...)
 }
 
-// float returns a register with a constant in all lanes.
+// float loads a constant into all lanes.
 func (w *writer) float(f float32) reg {
 	bits := math.Float32bits(f)
 	r, v := w.gp(), w.vec()
@@ -271,10 +278,10 @@ func (w *writer) float(f float32) reg {
 	return v
 }
 
-// all returns 16 times the same byte.
+// all loads a constant byte into all 16 bytes.
 func (w *writer) all(b byte) reg { return w.bytes(fmt.Sprintf("bytes%d", b), repeat(16, b)...) }
 
-// repeat returns n copies of v.
+// repeat returns a slice of n copies of v.
 func repeat[T any](n int, v T) []T { return slices.Repeat([]T{v}, n) }
 
 // Generate returns the assembly file and the Go file that declares its functions.
