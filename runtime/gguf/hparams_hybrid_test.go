@@ -72,7 +72,8 @@ func TestHybridErrors(t *testing.T) {
 	}
 }
 
-// TestHybridLimits: dense layers have the limits of shared experts, and none of experts.
+// TestHybridLimits checks the limits of activations: a dense layer has a limit of shared experts and none of experts,
+// and a limit of nearly zero counts as none.
 func TestHybridLimits(t *testing.T) {
 	f := open(t, hybridFolder+"bailingmoe3-mini-Q4_K_M.gguf")
 	f.Set("bailingmoe3.swiglu_clamp_exp", Float32s([]float32{4, 4, 0.5, 0}))

@@ -88,7 +88,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestPickLayout: the arrays lie one after the other at multiples of 256 bytes, with places for as many rows as a batch has.
+// TestPickLayout checks the offsets: the arrays follow each other at multiples of 256 bytes, and have a place for each
+// row of a batch.
 func TestPickLayout(t *testing.T) {
 	want := PickLayout{Rows: 16, Picks: 0, Adjusts: 1280, Masks: 787712, Tokens: 787968, Values: 804352, Tops: 810752, TopIDs: 811008, Kept: 811264, KeptIDs: 817664, Bytes: 824064}
 	if got := PickLayoutOf(16, 100, 3); got != want {

@@ -115,7 +115,8 @@ func model(t *testing.T) *device.Model {
 	}
 }
 
-// TestChoose: a library is used where it is right and quicker, and said in either case.
+// TestChoose checks that Choose uses a library only if it is right and faster, and that Choose returns the reason
+// in either case.
 func TestChoose(t *testing.T) {
 	t.Cleanup(func() { linalg.SetLibrary(nil) })
 	path := standIn(t)
@@ -137,7 +138,7 @@ func TestChoose(t *testing.T) {
 	if said := Choose(&slow, m, 2); !strings.Contains(said, filepath.Base(path)+" is not used: 0.") || !strings.Contains(said, "times as fast") {
 		t.Errorf("a slow library: %s", said)
 	}
-	if n := calls.Load(); n > 2*10 { // each takes one of two workers half of the time that there is
+	if n := calls.Load(); n > 2*10 { // two workers; each may call until the time is up, and a call takes half of that time
 		t.Errorf("a slow library is called %d times until it is found out", n)
 	}
 	if said := Choose(&wrong, m, 2); !strings.Contains(said, "is not used: row ") || !strings.Contains(said, "the loops make") {

@@ -129,8 +129,8 @@ func TestProduct(t *testing.T) {
 	}
 }
 
-// TestRowsAtOnce: workers that multiply shares of the rows, with the memory for inputs that all
-// calls share, have the bits that one alone has. It is what the race detector watches here.
+// TestRowsAtOnce checks that several workers, each with a share of the rows, compute the same bits as one worker.
+// All calls share the memory for inputs. The race detector runs this test of the package.
 func TestRowsAtOnce(t *testing.T) {
 	const workers, share, n = 4, 9, 512
 	for _, name := range backendNames() {

@@ -160,7 +160,7 @@ func TestSimulator(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1")
 			if delayed := slices.Contains(tt.env, "METALSIM_STORE_DELAY=1"); race.On && !delayed {
-				cmd.Env = append(cmd.Env, fast...) // what is watched is the Go code around kernels
+				cmd.Env = append(cmd.Env, fast...) // the race detector watches the Go code alone, so the kernels may be the fast ones
 			}
 			cmd.Env = append(cmd.Env, tt.env...)
 			out, err := cmd.CombinedOutput()

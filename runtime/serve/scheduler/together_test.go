@@ -56,8 +56,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestTogetherMany: the device goes on with as many requests as a batch has rows, and each has the text that it has alone.
-// More of them take two replays a step, which the host asks for.
+// TestTogetherMany checks that each of many batched requests has the text that it has alone. The device continues by
+// itself with up to as many requests as a batch has rows. More requests take two replays a step, started by the host.
 func TestTogetherMany(t *testing.T) {
 	const tokens = 12
 	for _, c := range []struct {

@@ -39,8 +39,8 @@ func names(n int) string {
 	return strings.Join(list, ",")
 }
 
-// TestManyParts: what a message consists of is put together with an amount of memory that is
-// linear in its text. Adding text to text would allocate half of the text for each part.
+// TestManyParts checks that the server joins the parts of a message with memory linear in the length of the text.
+// Appending part by part would allocate half of the text for each part.
 func TestManyParts(t *testing.T) {
 	s := serve(t, nil)
 	parts := race.Rounds(20_000)
