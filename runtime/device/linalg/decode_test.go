@@ -8,8 +8,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestDecode: where rows are decoded to floats by assembly, these are those of Dequantize, to the bit, in any number of
-// blocks that starts anywhere. Nothing is written after them.
+// TestDecode checks that assembly decodes rows to the same bits as Dequantize, for any number of blocks from
+// any start, and writes nothing after them.
 func TestDecode(t *testing.T) {
 	for _, name := range backendNames() {
 		useBackend(t, name)
@@ -40,7 +40,8 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// TestDecodedRows: where several inputs go through decoded rows, one input has the bits of the loop for floats.
+// TestDecodedRows checks that one input has the same bits through decoded rows as through the loop for
+// floats.
 func TestDecodedRows(t *testing.T) {
 	for _, name := range backendNames() {
 		useBackend(t, name)
