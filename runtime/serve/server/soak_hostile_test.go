@@ -18,8 +18,8 @@ import (
 	"mla/tools/tests/processor"
 )
 
-// attacks are bodies that ask for more work or memory than an answer is worth: grammars and
-// schemas that grow, long texts, impossible biases, deep values.
+// attacks returns bodies that ask for more work or memory than their answers need: grammars and schemas that
+// grow, long texts, impossible biases, deeply nested values.
 func attacks(t *testing.T) (list []struct{ path, body string }) {
 	t.Helper()
 	add := func(path string, fields map[string]any) {
@@ -68,8 +68,8 @@ func attacks(t *testing.T) (list []struct{ path, body string }) {
 	return list
 }
 
-// latency is the median time of a short answer, of some requests one after the other. On a
-// busy machine sending one may take longer than dawdle: then it is sent again.
+// latency returns the median time of some short answers, one after the other. On a busy machine sending one
+// may take longer than dawdle; then it is sent again.
 func (s *served) latency(requests int) time.Duration {
 	s.Helper()
 	var times []time.Duration
