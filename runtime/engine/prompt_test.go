@@ -182,7 +182,7 @@ func TestRestoreDamaged(t *testing.T) {
 	}
 }
 
-// TestRestoreFails: what cannot be restored leaves a session that can go on.
+// TestRestoreFails checks that a session can continue after a failed restore.
 func TestRestoreFails(t *testing.T) {
 	text := prompt(300)
 	f, _ := saved(t, text, 300)

@@ -32,7 +32,7 @@ func overflowing(t *testing.T) string {
 	return path
 }
 
-// opened returns a function that opens the file on a device of a class and records the notes.
+// opened is an opener of the file on a device of a class. It records the notes.
 type opened struct {
 	path, act, cache string
 	bundles          []*plan.Bundle

@@ -10,7 +10,7 @@ import (
 
 const hybridFolder = "../../testdata/hybrid/"
 
-// TestHybridHParams: what the files of both architectures say.
+// TestHybridHParams checks the parameters of files of both architectures.
 func TestHybridHParams(t *testing.T) {
 	for name, want := range map[string]struct {
 		hybrid hparams.Hybrid
@@ -39,7 +39,7 @@ func TestHybridHParams(t *testing.T) {
 	}
 }
 
-// TestHybridErrors: a key that is missing, or that says what is not computed here, is named.
+// TestHybridErrors checks that the error names a key that is missing or has an unsupported value.
 func TestHybridErrors(t *testing.T) {
 	const ling, kimi = "bailingmoe3", "kimi-linear"
 	files := map[string]string{ling: "bailingmoe3-mini-Q4_K_M", kimi: "kimi-linear-mini-Q4_0"}

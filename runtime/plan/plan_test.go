@@ -38,7 +38,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestTemperature: values of Mistral Large 3, and a bundle without one.
+// TestTemperature checks the values of Mistral Large 3, and a bundle without a temperature.
 func TestTemperature(t *testing.T) {
 	large := Temperature{Scale: 0.1, Length: 8192}
 	for pos, want := range map[int]float64{0: 1, 8191: 1, 8192: 1.0693147, 16383: 1.0693147, 16384: 1.1098612} {
@@ -51,7 +51,7 @@ func TestTemperature(t *testing.T) {
 	}
 }
 
-// TestGroups: every row has a threadgroup, and none has nothing to do.
+// TestGroups checks that every row has a threadgroup, and that every threadgroup has work.
 func TestGroups(t *testing.T) {
 	for _, tt := range []struct {
 		part Part

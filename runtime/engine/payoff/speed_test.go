@@ -37,8 +37,8 @@ func (m *machine) took(work float64) time.Duration {
 	return time.Duration(unit * work * (1 + m.rng.Float64()/10))
 }
 
-// guesser returns the number of guesses of the next step, how many of them are right, and the time of the
-// step in tokens.
+// guesser is a function that returns the number of guesses of the next step, how many of them are right, and
+// the time of the step in tokens.
 type guesser func(rng *rand.Rand) (guesses, right int, takes float64)
 
 // single guesses one token. The guess is right with a given probability.

@@ -28,7 +28,7 @@ func TestUpToDate(t *testing.T) {
 	}
 }
 
-// TestAVX2Registers: a register from 16 on makes an instruction one of AVX-512.
+// TestAVX2Registers checks that a register from 16 on makes an instruction one of AVX-512.
 func TestAVX2Registers(t *testing.T) {
 	assembly, err := os.ReadFile("../../zdot_amd64.s")
 	if err != nil {
