@@ -404,7 +404,7 @@ func failure(lib string) (err error) {
 	return errors.New("nothing failed")
 }
 
-// unallocated checks that recording fails and leaves nothing behind.
+// unallocated checks that recording fails and leaks nothing.
 func unallocated(lib string) error {
 	return with(lib, "youtu-tiny-F32", device.Config{Context: 8, KV: quant.F32}, func(device.Runner) error { return nil })
 }

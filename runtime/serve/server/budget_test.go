@@ -43,7 +43,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetEnds checks that a request which waits in vain gets an error and leaves nothing behind.
+// TestBudgetEnds checks that a request which waits in vain gets an error and holds no memory afterwards.
 func TestBudgetEnds(t *testing.T) {
 	b := newBudget(10)
 	first, second, third := &share{of: b}, &share{of: b}, &share{of: b}

@@ -161,8 +161,8 @@ func TestSoak(t *testing.T) {
 	s.hold(load{clients, bodies, func() { s.model.Fail(errors.New("lost")) }, 16})
 }
 
-// hold makes a tenth of a soak's requests and then all of them, and checks that the latter leave nothing
-// behind.
+// hold makes a tenth of a soak's requests and then all of them, and checks that the latter leave no resources
+// in use.
 func (s *served) hold(l load) {
 	s.Helper()
 	requests := race.Rounds(*soakRequests)
