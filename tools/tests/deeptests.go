@@ -2,8 +2,9 @@
 // other tests are the same in both tiers, and the fast tier has run them.
 //
 // The tag changes a test in two ways. The test may be in a file with the build constraint deep. Or the
-// test depends on deep.On, which is true in the deep tier only. A test depends on each name that the
-// text of the test mentions, and on each name that the declarations of those names mention. Example:
+// test depends on a declaration in such a file, or on deep.On, which is true in the deep tier only. A test
+// depends on each name that the text of the test mentions, and on each name that the declarations of
+// those names mention. Example:
 //
 //	func TestShapes(t *testing.T) { checkAll(t) }
 //	func checkAll(t *testing.T)   { for range rounds() { … } }
