@@ -7,10 +7,10 @@ export CGO_ENABLED ?= 0
 
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-# Packages that use goroutines; they are tested under the race detector too (TestRace in gen
-# looks whether any is missing). Of RACE_CALLED, which starts none itself but is called by several,
-# the tests are whose names end in AtOnce. Of RACE_SOME those are that have several goroutines at
-# work in Go: most others wait for a simulator in C++.
+# Packages that use goroutines. Their tests also run under the race detector; TestRace in gen checks
+# that the list is complete. The packages of RACE_CALLED start no goroutines, but several goroutines
+# call them: only their tests with names that end in AtOnce run. Of RACE_SOME only RACE_TESTS run:
+# these have several goroutines at work in Go, while most other tests wait for a simulator in C++.
 RACE = ./runtime/system/atomicfile ./runtime/serve/batch ./runtime/load/bind ./runtime/system/child ./runtime/serve/completion/... \
 	./runtime/device/blas ./runtime/device/cpu ./runtime/device/cuda/... ./runtime/device/metal/mtl ./runtime/device/metal/trust ./runtime/engine \
 	./runtime/serve/fleet ./runtime/gguf ./runtime/text/guided ./runtime/engine/nextn ./runtime/doctor/quality \

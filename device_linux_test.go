@@ -19,18 +19,19 @@ import (
 	"mla/runtime/plan/bundlefile"
 )
 
-// simulated names the folder with bundle files, in the process that has an NVIDIA GPU.
+// simulated is an environment variable: the folder with the bundle files. Only the process with the simulated
+// NVIDIA GPU has it.
 const simulated = "MLA_TEST_BUNDLES"
 
-// plain and compiled are bundle files there, without PTX and with it.
+// plain and compiled are the bundle files in that folder: plain has no PTX, compiled has it.
 const plain, compiled = "plain.mla", "compiled.mla"
 
-// beside is what helps where a program lacks kernels.
+// beside is the end of the error of a program without PTX files.
 const beside = "no kernels of it for NVIDIA GPUs lie beside this program; run make ptx && make build"
 
-// TestDevices: an NVIDIA GPU is taken where there is one and it has the bundle's kernels. The
-// driver is build/libcudasim.so (make sim), which is found in place of the system's; its
-// kernels compute nothing, so only the way to the device is tested here.
+// TestDevices checks that Open takes an NVIDIA GPU if the machine has one and the bundle has PTX. The driver is
+// build/libcudasim.so (make sim), which takes the place of the system's driver. Its kernels compute nothing, so
+// the test only covers the choice of the device.
 func TestDevices(t *testing.T) {
 	if bundles := os.Getenv(simulated); bundles != "" {
 		onGPU(t, bundles)
@@ -59,7 +60,7 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// writeBundles makes the bundle files plain and compiled of the model.
+// writeBundles writes the bundle files plain and compiled of model tinyglm.
 func writeBundles(t *testing.T, folder string) {
 	t.Helper()
 	text, err := os.ReadFile("specs/tinyglm.yaml")
@@ -91,12 +92,12 @@ func writeBundles(t *testing.T, folder string) {
 	}
 }
 
-// onGPU opens the model where there is a GPU. No PTX lies beside the program of the test.
+// onGPU checks, on the simulated GPU, the device and the notes of Open. The test program has no PTX files.
 func onGPU(t *testing.T, folder string) {
 	const gpu = "simulated NVIDIA GPU"
 	for _, tt := range []struct {
 		device, bundle, want string
-		note                 string // "": none is expected
+		note                 string // part of the expected note; "": no note
 	}{
 		{"", compiled, gpu, ""},
 		{"cuda", compiled, gpu, ""},

@@ -23,8 +23,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestOddHybrids: models of shapes that no known file has, with random weights, have the logits of their formulas in
-// float64, in rows of any number and on every class of devices whose kernels the CPU device runs.
+// TestOddHybrids checks models with shapes that no known file has, with random weights. Their logits must be those of
+// the formulas in float64, for several numbers of rows and for each class whose kernels the CPU device runs.
 func TestOddHybrids(t *testing.T) {
 	for what, change := range map[string]func(s *spec.Spec){
 		"heads of a width that is no power of two": func(s *spec.Spec) {
@@ -51,8 +51,8 @@ func TestOddHybrids(t *testing.T) {
 	}
 }
 
-// TestExtremeHybrids: neither states that keep nothing or everything of themselves nor keys of zeros make other logits than
-// those in float64.
+// TestExtremeHybrids checks the logits against float64 for extreme weights: states that decay at once or never, and
+// keys that are zero.
 func TestExtremeHybrids(t *testing.T) {
 	for _, name := range []string{"bailingmoe3-mini-Q4_K_M", "kimi-linear-mini-Q4_0"} {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestExtremeHybrids(t *testing.T) {
 					edited(tensor, func(i int, x float32) float32 { return x * []float32{1, 0, 50, 1e-6}[i] })
 				case strings.HasSuffix(tensor.Name, ".ssm_conv1d_k.weight"):
 					edited(tensor, func(i int, x float32) float32 {
-						if i < n/4 { // the first head
+						if i < n/4 { // the channels of the first head
 							return 0
 						}
 						return x
@@ -78,7 +78,7 @@ func TestExtremeHybrids(t *testing.T) {
 	}
 }
 
-// edited changes the numbers of a tensor of float32.
+// edited replaces each number x of a float32 tensor, at index i, by change(i, x).
 func edited(tensor *gguf.Tensor, change func(i int, x float32) float32) {
 	data := make([]byte, 0, len(tensor.Data))
 	for i := range len(tensor.Data) / 4 {
@@ -88,7 +88,7 @@ func edited(tensor *gguf.Tensor, change func(i int, x float32) float32) {
 	tensor.Data = data
 }
 
-// compareOdd compares logits of the program that is lowered of a hybrid file with those of the CPU device.
+// compareOdd checks that the CPU device has the logits of the float64 program of a hybrid model file.
 func compareOdd(t *testing.T, path string) {
 	t.Helper()
 	var tokens []int32
@@ -114,7 +114,8 @@ func compareOdd(t *testing.T, path string) {
 				if err := s.Sync(context.Background(), tokens[:n], nil); err != nil {
 					t.Fatal(err)
 				}
-				// The error of float32 sums. It is largest for the first token, whose norms divide by the least numbers.
+				// The tolerance is the rounding error of float32 sums. It is largest for the first token, whose norms divide
+				// by the smallest numbers.
 				if off := reference.Difference(s.Logits(), want[n-1]); !(off <= 1e-4) {
 					t.Errorf("class %q, %d rows at a time: logits %d differ by %.2g", class, width, n, off)
 				}
@@ -129,7 +130,7 @@ func compareOdd(t *testing.T, path string) {
 	}
 }
 
-// lowered are the logits of each token by the program in float64 that no pass has changed.
+// lowered returns the logits after each token, by the lowered program in float64, before any pass.
 func lowered(t *testing.T, path string, tokens []int32) (logits [][]float32) {
 	t.Helper()
 	f, err := gguf.Open(path)

@@ -61,7 +61,7 @@ func TestHybrid(t *testing.T) {
 				}
 			}
 			want := states.Layers
-			if q.Width > b.BatchRows() { // windows, then columns
+			if q.Width > b.BatchRows() { // a prompt uses each state twice: for the windows of tokens, then for the columns
 				want = nil
 				for _, i := range states.Layers {
 					want = append(want, i, i)

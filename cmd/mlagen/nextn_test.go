@@ -126,7 +126,7 @@ func (p *predictor) run(first, n int) (worst float64) {
 	}
 	p.join.Model(hidden)
 	p.hidden = append(p.hidden, hidden...)
-	for from := 0; from < n; from += p.layer.Wanted(n) { // again, for the next rows
+	for from := 0; from < n; from += p.layer.Wanted(n) { // one replay has the logits of at most Wanted(n) rows
 		logits := p.predict(first+1, tokens[1:], hidden, from)
 		for i := range len(logits) / p.ref.Vocab {
 			worst = max(worst, p.ref.Worst(logits[i*p.ref.Vocab:][:p.ref.Vocab], first+from+i))

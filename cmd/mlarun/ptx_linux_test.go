@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestNoPTX: where no PTX lies beside the program, -device auto says what makes it and takes the
-// CPU, and -device cuda ends with the same words.
+// TestNoPTX checks a program without PTX files: -device auto prints the command that makes them and runs on
+// the CPU, and -device cuda fails with the same message.
 func TestNoPTX(t *testing.T) {
 	const says = "bundle tinyglm: no kernels of it for NVIDIA GPUs lie beside this program; run make ptx && make build\n"
 	greedy := func(args string) result {

@@ -221,7 +221,7 @@ func TestCaddy(t *testing.T) {
 	}
 
 	// Pieces of a stream come when they are written.
-	workers[0].model.Slow(20 * time.Millisecond) // two seconds in all: a busy machine holds the first piece up for less than half
+	workers[0].model.Slow(20 * time.Millisecond) // the answer takes two seconds; the first piece takes less than half of that, even on a busy machine
 	r, err := http.NewRequest(http.MethodPost, url+"/v1/completions", strings.NewReader(stream))
 	if err != nil {
 		t.Fatal(err)

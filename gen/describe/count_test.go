@@ -62,8 +62,8 @@ func TestCounts(t *testing.T) {
 	}
 }
 
-// TestWidths: a replay of several rows reads each matrix once, of experts as many as the rows select on
-// average, and multiplies by it for every row.
+// TestWidths checks that a replay of several rows reads each matrix once and multiplies every row by it. It
+// reads as many experts as the rows select on average.
 func TestWidths(t *testing.T) {
 	s, err := spec.Load("../lower/testdata/small.yaml")
 	if err != nil {
@@ -79,7 +79,7 @@ func TestWidths(t *testing.T) {
 	}
 }
 
-// checkWidths looks at a bundle whose batches have up to batch rows.
+// checkWidths checks the description of each width of a bundle whose batches have up to batch rows.
 func checkWidths(t *testing.T, b *plan.Bundle, batch int, widths []int) {
 	t.Helper()
 	const expert, depth = 3 * 64 * 32, 9

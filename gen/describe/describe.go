@@ -26,7 +26,7 @@ type Report struct {
 	Rows                   int          `json:"rows"`
 	Dispatches             []Dispatch   `json:"dispatches"`
 	Widths                 []Width      `json:"widths"`
-	BatchRows              int          `json:"batch_rows"` // the most rows of a batch; more are a prompt's
+	BatchRows              int          `json:"batch_rows"` // maximum number of rows of a batch; a wider sequence is for prompts
 	Kernels                []Kernel     `json:"kernels"`
 	Attention              []Attention  `json:"attention"`
 	Memory                 Memory       `json:"memory"`

@@ -22,13 +22,13 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[plan.Space](): {"SpaceWeight", "SpaceArena", "SpaceKV", "SpaceRope", "SpaceRow", "SpaceTables", "SpaceLogits", "SpaceArgs", "SpaceCounters", "SpaceWanted", "SpacePick", "SpaceHeads", "SpaceState"},
 }
 
-// arena is each package's short name for plan.SpaceArena, which most slots have.
+// arena is the short name for plan.SpaceArena in each generated package: most slots have this space.
 const arena = "arena"
 
-// vec is each package's short name for plan.VecOf.
+// vec is the short name for plan.VecOf in each generated package.
 const vec = "vec"
 
-// slots lists each package's short names for slots that most kernels have.
+// slots lists the short names for the slots of most kernels, in each generated package.
 var slots = []struct {
 	name, of string
 	slot     plan.Slot
@@ -36,7 +36,7 @@ var slots = []struct {
 	{"rowSlot", "RowSlot", plan.RowSlot}, {"argsSlot", "ArgsSlot", plan.ArgsSlot}, {"tablesSlot", "TablesSlot", plan.TablesSlot},
 }
 
-// shortValues prints the definitions of these names.
+// shortValues prints the definitions of arena, vec and the names of slots.
 func shortValues(f *jen.File) {
 	f.Const().Id(arena).Op("=").Qual(planPath, "SpaceArena")
 	list := []jen.Code{jen.Id(vec).Op("=").Qual(planPath, "VecOf")}
@@ -46,7 +46,7 @@ func shortValues(f *jen.File) {
 	f.Var().Defs(list...)
 }
 
-// short returns the short name of a value; nil: it has none.
+// short returns a value by its short name; nil: the value has none.
 func short(v reflect.Value) *jen.Statement {
 	if !v.CanInterface() {
 		return nil
@@ -100,7 +100,7 @@ func literal(v reflect.Value) *jen.Statement {
 	panic(fmt.Sprintf("golang: no literal for %s", v.Type())) // a new type in package plan: a bug of this package
 }
 
-// whole is a struct with its type and fields, which has an address.
+// whole returns a struct as a composite literal. Unlike a short name, & can take its address.
 func whole(v reflect.Value) *jen.Statement {
 	return jen.Qual(planPath, v.Type().Name()).Values(fields(v)...)
 }

@@ -125,7 +125,8 @@ func TestStates(t *testing.T) {
 	}
 }
 
-// TestLimits: experts have the limits of experts, shared experts and dense layers those of shared ones.
+// TestLimits checks that experts get the limits of Limits, and that shared experts and dense layers get the limits
+// of SharedLimits.
 func TestLimits(t *testing.T) {
 	s, _ := open(t, "bailingmoe3-mini-Q4_K_M")
 	s.Hybrid.Limits, s.Hybrid.SharedLimits = []float64{0, 0, 0.7, 0.5}, []float64{0.3, 0.2, 0.9, 0.8}

@@ -34,10 +34,10 @@ func printed(t *testing.T, b *plan.Bundle) *plan.Bundle {
 // oneLarge is the bundle of real width that the fast tier parses.
 const oneLarge = "glm47flashapple"
 
-// TestGenerated parses the source of every bundle of the program, once where bundles differ
-// in their activations alone. In the repository lie no others. The newest version of the language
-// differs in the prelude and in what the standard library has besides: TestWholeLibrary, TestFrontEnd
-// and the fast tier's bundles are parsed in it, too.
+// TestGenerated checks that the Metal source of every bundle parses, and that the repository has no other source
+// files. It parses the source once for bundles that differ in activations alone. Most sources are parsed in the
+// oldest version of the language only. The newest version has another prelude and a larger standard library:
+// TestWholeLibrary, TestFrontEnd and the fast tier's bundles cover it.
 func TestGenerated(t *testing.T) {
 	names := map[string]string{} // by source
 	for _, b := range generated.Bundles() {

@@ -156,9 +156,9 @@ func referenceCases(t *testing.T, b *plan.Bundle) []check.Case {
 	if !large(b) {
 		return thin(cases)
 	}
-	// TestPromptKernels runs the text of kernels for prompts on a small model. Those of a
-	// batch of real width take long: what a format does in them is the same in small ones, and
-	// those of 4 to 16 rows are like those of 2 and of the most rows.
+	// A large bundle runs fewer cases, because its kernels take long. TestPromptKernels covers kernels for
+	// prompts, on a small model. Small bundles cover the formats of weights. Kernels of 2 rows and of the most
+	// rows of a batch stand for the widths between them.
 	return slices.DeleteFunc(cases, func(c check.Case) bool {
 		w := c.Kernel.Width
 		return w != 0 && w != 2 && w != b.BatchRows() || w > 0 && c.Variant != &c.Kernel.Variants[0]

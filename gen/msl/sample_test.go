@@ -17,7 +17,7 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// sampler is a bundle with nothing but a sampler, after batches of plan.Bundle.MaxBatch rows.
+// sampler returns a bundle that has only the kernels that pick tokens. maxBatch is its plan.Bundle.MaxBatch.
 func sampler(t *testing.T, vocab, maxBatch int) *plan.Bundle {
 	t.Helper()
 	b := &plan.Bundle{Name: fmt.Sprintf("vocabulary of %d", vocab), Model: plan.Model{Dims: plan.Dims{VocabSize: vocab}}, MaxBatch: maxBatch, Profiles: []plan.Profile{{}}}

@@ -20,7 +20,7 @@ import (
 	"mla/runtime/plan/ptxfile"
 )
 
-// pathOf is where make ptx leaves a bundle's PTX.
+// pathOf returns the path of the PTX file that `make ptx` writes for a bundle.
 func pathOf(b *plan.Bundle) string {
 	folder := filepath.Join("../../generated", spec.Name(b.Spec))
 	if list, err := os.ReadFile("../../specs/reference.txt"); err == nil && slices.Contains(strings.Fields(string(list)), spec.Name(b.Spec)) {
@@ -29,11 +29,11 @@ func pathOf(b *plan.Bundle) string {
 	return filepath.Join(folder, ptxfile.FileName(b.Name))
 }
 
-// built keeps what ptxOf compiled, by bundle.
+// built maps the name of a bundle to a function that returns its PTX and compiles it at most once.
 var built sync.Map
 
-// ptxOf is the PTX of a bundle: of the file that make ptx left, if that is of its
-// kernels as they are now; else the thinned bundle is compiled, once.
+// ptxOf returns the PTX of a bundle: from the file of `make ptx` if that file is of the bundle's present kernels.
+// Otherwise it compiles the thinned bundle, once per test run.
 func ptxOf(t *testing.T, b *plan.Bundle) ptxFile {
 	t.Helper()
 	build, _ := built.LoadOrStore(b.Name, sync.OnceValues(func() (ptxFile, error) {
@@ -50,7 +50,7 @@ func ptxOf(t *testing.T, b *plan.Bundle) ptxFile {
 	return f
 }
 
-// compiled compiles a bundle, thinned.
+// compiled returns the PTX of the thinned bundle.
 func compiled(b *plan.Bundle) (ptxFile, error) {
 	less, err := thinned(b)
 	if err != nil {
@@ -64,8 +64,8 @@ func compiled(b *plan.Bundle) (ptxFile, error) {
 	return ptxFile{less, text}, err
 }
 
-// TestEntries: the kernels of every bundle that NVIDIA GPUs run compile, and fit the plan. TestBuild is an
-// example of it.
+// TestEntries checks that the kernels of every bundle for NVIDIA GPUs compile and fit the plan. TestBuild is the
+// example of the fast tier.
 func TestEntries(t *testing.T) {
 	for _, b := range plan.For(plan.ClassNVIDIA, generated.Bundles()) {
 		t.Run(b.Name, func(t *testing.T) {
@@ -75,7 +75,7 @@ func TestEntries(t *testing.T) {
 	}
 }
 
-// TestOtherArchitectures: so do kernels that no bundle of the build has.
+// TestOtherArchitectures checks the same for kernels that no bundle of the build has.
 func TestOtherArchitectures(t *testing.T) {
 	warm := spectest.Random(1)
 	warm.Temperature = plan.Temperature{Scale: 0.1, Length: 8192}

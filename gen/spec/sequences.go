@@ -35,7 +35,8 @@ func (s *Spec) WithSequences(widths ...int) *Spec {
 	})
 }
 
-// BatchRows is the most rows of a batch: the most that a sequence has, up to what the class of devices is good for.
+// BatchRows returns the maximum number of rows of a batch: the width of the widest sequence that the class of
+// devices allows for batches, and at least plan.DefaultBatch.
 func (s *Spec) BatchRows() int {
 	most := target.For(s.Class).BatchRows(s.MoE != nil)
 	rows := plan.DefaultBatch

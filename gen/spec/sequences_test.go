@@ -7,12 +7,12 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestBatchRows: batches have the rows of the widest sequence that the class of devices is good for, by whether the model has
-// experts, and never fewer than by default.
+// TestBatchRows checks that a batch has as many rows as the widest sequence that the class of devices allows for
+// batches, and at least plan.DefaultBatch. Classes may allow more rows for models with experts.
 func TestBatchRows(t *testing.T) {
 	for _, c := range []struct {
 		spec, class string
-		widths      []int // nil: those of the spec
+		widths      []int // nil: the spec's sequences
 		want        int
 	}{
 		{"deepseekv2lite", plan.ClassNVIDIA, nil, 32},

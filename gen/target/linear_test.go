@@ -2,7 +2,8 @@ package target
 
 import "testing"
 
-// TestDeltaColumns: threadgroups have whole turns of columns, and share a head evenly, whatever its width is.
+// TestDeltaColumns checks, for heads of every width, that a threadgroup's number of columns is a multiple of the
+// columns of a turn and divides the width of the head.
 func TestDeltaColumns(t *testing.T) {
 	for dim := SimdWidth; dim <= 256; dim += SimdWidth {
 		for heads := 1; heads <= 64; heads++ {

@@ -14,7 +14,7 @@ func TestExpertTiles(t *testing.T) {
 		{16, 4, 64, 8, 1},
 		{16, 6, 64, 8, 1},
 		{16, 8, 8, 16, 1},
-		{16, 6, 6, 16, 1}, // all
+		{16, 6, 6, 16, 1}, // each row selects all experts
 		{32, 6, 6, 32, 1},
 		{128, 4, 64, 16, 2},
 		{512, 4, 64, 40, 3},  // GLM-4.7-Flash: 32 on average
@@ -35,7 +35,8 @@ func TestExpertTiles(t *testing.T) {
 	}
 }
 
-// TestExpertsThreadgroups: as many as a class of devices has at a time, and no more than there are tiles.
+// TestExpertsThreadgroups checks that there are as many threadgroups as a class of devices runs at a time, and no
+// more than there are tiles.
 func TestExpertsThreadgroups(t *testing.T) {
 	for _, c := range []struct {
 		class       string

@@ -132,7 +132,7 @@ func TestAttentionSimdgroups(t *testing.T) {
 	}
 }
 
-// TestLeastRows: whole tiles, and no more cache rows than plans may ask for.
+// TestLeastRows checks that the fewest cache rows of a split are whole tiles, and at most as many as a plan may have.
 func TestLeastRows(t *testing.T) {
 	for _, c := range []struct{ width, tile, want int }{{1, 16, 0}, {4, 16, 0}, {16, 16, 64}, {512, 24, 2064}, {2048, 16, 4096}, {2048, 24, 4080}} {
 		if got := For("").LeastRows(c.width, c.tile); got != c.want {
@@ -141,7 +141,7 @@ func TestLeastRows(t *testing.T) {
 	}
 }
 
-// TestPredictions: the chips are there, and shares are ranges.
+// TestPredictions checks that every prediction names a known chip and that its shares are ranges with a source.
 func TestPredictions(t *testing.T) {
 	for _, p := range Predictions {
 		if p.Rates() == (chips.Chip{}) {

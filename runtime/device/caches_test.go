@@ -9,7 +9,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestCopyRows: the first rows of a page are copied in all layers and planes, and nothing
+// TestCopyRows checks that the first rows of a page are copied in all layers and planes, and that nothing
 // else changes.
 func TestCopyRows(t *testing.T) {
 	planes := plan.Planes{32, 2}

@@ -60,7 +60,7 @@ func TestCommands(t *testing.T) {
 	}
 }
 
-// TestFor: rows run in the narrowest sequence that holds them.
+// TestFor checks that rows run in the narrowest sequence that holds them.
 func TestFor(t *testing.T) {
 	c := device.Commands{Sequences: []device.Recording{{Width: 1}, {Width: 2}, {Width: 4}, {Width: 16}}}
 	for rows, want := range map[int]int{1: 0, 2: 1, 3: 2, 4: 2, 5: 3, 16: 3, 17: -1} {
@@ -70,7 +70,7 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// TestHostile bends bundle, binding and configuration, and wants an error.
+// TestHostile checks that changes of the bundle, the binding or the configuration are errors.
 func TestHostile(t *testing.T) {
 	op := func(m *device.Model, i int) *plan.Operand { return &m.Bundle.Decode().Dispatches[1].Operands[i] }
 	for name, bend := range map[string]func(*device.Model, *device.Config){
@@ -133,8 +133,8 @@ func TestCommandsVariant(t *testing.T) {
 	}
 }
 
-// TestCommandsForClass: a kernel class has its own kernel, which the dispatch does not
-// name, with the variant of the same types.
+// TestCommandsForClass checks that a kernel class has its own kernel, which the dispatch does not name, with
+// the variant of the same types.
 func TestCommandsForClass(t *testing.T) {
 	m, cfg := devicetest.Toy()
 	devicetest.AddClass(m.Bundle, plan.ClassApple7)

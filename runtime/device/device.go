@@ -136,7 +136,8 @@ type Runner interface {
 	Replay(rows []plan.Row, wanted []int) ([]float32, error)
 	// Width is the most rows of a Replay.
 	Width() int
-	// Wanted is the most rows, of a Replay of that many, that may be wanted: all of a batch, few of a prompt.
+	// Wanted returns the maximum length of wanted in a Replay of the given number of rows: all rows of a batch, a
+	// few of a prompt.
 	Wanted(rows int) int
 	// Dispatches is the number of dispatches that a full Replay of one row launches.
 	Dispatches() int

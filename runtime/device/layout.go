@@ -11,7 +11,7 @@ import (
 // Layout is the sizes of the memory that a recording needs beside the weights, in bytes.
 type Layout struct {
 	Width               int   // rows of the widest loaded sequence
-	Batch               int   // the most rows of a batch: Bundle.BatchRows
+	Batch               int   // maximum number of rows of a batch: Bundle.BatchRows
 	Arena, Rope, Logits int64 // the arena is the largest of all sequences
 	Pick                int64 // SpacePick; 0: the bundle has no kernels that pick tokens
 	Counters            int64 // tickets of persistent threadgroups, which begin as zeros; 0: the bundle has none

@@ -6,7 +6,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestSequencesStay: who appends to the sequences of a configuration does not write into the bundle.
+// TestSequencesStay checks that appending to the sequences of a configuration does not change the bundle.
 func TestSequencesStay(t *testing.T) {
 	m := &Model{Bundle: &plan.Bundle{Sequences: []plan.Sequence{{Width: 1}, {Width: 4}, {Width: 16}}}}
 	for width, want := range map[int]int{0: 1, 1: 1, 2: 2, 4: 2, 5: 3, 99: 3} {

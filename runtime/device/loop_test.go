@@ -9,7 +9,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// begun is a loop of a vocabulary of 10 after a Pick at a position.
+// begun returns a loop with a vocabulary of 10 after a Pick at a position.
 func begun(after uint32, context int) *Loop {
 	l := NewLoop(10, context, paged)
 	l.Begin([]plan.Row{{Pos: after, NKV: after + 1}}, make([]Pick, 1))
@@ -25,7 +25,7 @@ var paged = func() *Tables {
 	return t
 }()
 
-// submitted is a device that takes whatever it is handed.
+// submitted stands for a device that accepts every unit.
 func submitted() error { return nil }
 
 // fetch has a token picked and returns it.
@@ -33,7 +33,7 @@ func fetch(l *Loop, token uint32) ([]int32, error) {
 	return l.Next(func(int) error { return nil }, func(int) []uint32 { return []uint32{token} })
 }
 
-// TestLoopPages: all rows of all steps have pages.
+// TestLoopPages checks that all rows of all steps have pages.
 func TestLoopPages(t *testing.T) {
 	tables := NewTables(2, 4, 4)
 	for table := range 2 {
@@ -51,8 +51,8 @@ func TestLoopPages(t *testing.T) {
 	}
 }
 
-// TestLoopRefuses: nothing goes on after no Pick, after one that has left rows to the host, or
-// after what was forgotten.
+// TestLoopRefuses checks that nothing continues without a Pick, after a Pick that left rows to the host, or
+// after Forget.
 func TestLoopRefuses(t *testing.T) {
 	rows := []plan.Row{{}, {Table: 0, Pos: 1}}
 	none := NewLoop(10, 64, paged)
@@ -67,7 +67,7 @@ func TestLoopRefuses(t *testing.T) {
 	}
 }
 
-// TestLoopContinue asks for steps until the last of them is too many, or is not.
+// TestLoopContinue checks how many steps are granted.
 func TestLoopContinue(t *testing.T) {
 	const roomy = 4 * MaxAhead
 	for _, tt := range []struct {
@@ -115,7 +115,7 @@ func TestLoopContinue(t *testing.T) {
 	}
 }
 
-// TestLoopContinueFails has a device that does not take a unit: it is not waited for.
+// TestLoopContinueFails checks a device that does not accept a unit: nothing waits for this unit.
 func TestLoopContinueFails(t *testing.T) {
 	l, lost := begun(0, 2*MaxAhead), errors.New("lost")
 	if err := l.Continue(MaxAhead, 0, func() error { return lost }); err != lost || l.InFlight() {
@@ -129,7 +129,7 @@ func TestLoopContinueFails(t *testing.T) {
 	}
 }
 
-// TestLoopNext returns what the device picked, or says what is wrong with it.
+// TestLoopNext checks that Next returns the picked tokens, or an error that says what is wrong with them.
 func TestLoopNext(t *testing.T) {
 	for _, tt := range []struct {
 		picked uint32
@@ -153,7 +153,7 @@ func TestLoopNext(t *testing.T) {
 	}
 }
 
-// TestLoopNextUnasked wants tokens of a step that nobody asked for.
+// TestLoopNextUnasked checks the error for the tokens of a step that was not requested.
 func TestLoopNextUnasked(t *testing.T) {
 	none := NewLoop(10, 5, paged)
 	fetched, forgotten := begun(0, 5), begun(0, 5)
@@ -172,7 +172,7 @@ func TestLoopNextUnasked(t *testing.T) {
 	}
 }
 
-// TestLoopNextWaits fails to wait for a step, whose tokens are not lost by that.
+// TestLoopNextWaits checks that a failed wait for a step does not lose its tokens.
 func TestLoopNextWaits(t *testing.T) {
 	l, lost := begun(0, 5), errors.New("lost")
 	if err := l.Continue(1, 0, submitted); err != nil {
@@ -186,8 +186,8 @@ func TestLoopNextWaits(t *testing.T) {
 	}
 }
 
-// TestLoopTurns goes around the ring of turns, in units that do not divide it, and waits for
-// the unit of each step. A Pick begins with turn 0 again.
+// TestLoopTurns checks the ring of turns with units that do not divide it, and that Next waits for the unit
+// of each step. A Pick begins with turn 0 again.
 func TestLoopTurns(t *testing.T) {
 	const unit = 7
 	l := begun(0, 3*MaxAhead)

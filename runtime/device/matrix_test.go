@@ -7,8 +7,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestFlops: products count all rows, expanded heads the pages that are attended to, and
-// attention each row's own cache rows.
+// TestFlops checks that products count all rows, expanded heads count the pages that are attended to, and
+// attention counts each row's own cache rows.
 func TestFlops(t *testing.T) {
 	for _, c := range []struct {
 		part plan.Part

@@ -9,8 +9,8 @@ import (
 	"mla/runtime/device"
 )
 
-// TestQueue: a unit waits for the one that had its slot, each is waited for once, and what the device was
-// busy with adds up.
+// TestQueue checks that a unit waits for the unit which had its slot, that each unit is waited for once, and
+// that the device's busy time adds up.
 func TestQueue(t *testing.T) {
 	var waited []int
 	q := device.NewQueue(3, func(slot int) (time.Duration, error) {
@@ -38,8 +38,8 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestQueueFails: the first error is that of all that follows, and units after it are waited for all the
-// same: they use memory.
+// TestQueueFails checks that the first error is the error of all later units, and that these units are still
+// waited for, because they use memory.
 func TestQueueFails(t *testing.T) {
 	first, second := errors.New("first"), errors.New("second")
 	var waited []int

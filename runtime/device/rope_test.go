@@ -21,7 +21,8 @@ func TestRopeTable(t *testing.T) {
 	}
 }
 
-// TestRopeTableWithout: a model without rotary positions has no frequencies and leaves the table alone.
+// TestRopeTableWithout checks that a model without rotary positions has no frequencies and leaves the table
+// unchanged.
 func TestRopeTableWithout(t *testing.T) {
 	for _, table := range [][]float32{nil, {3, 4}} {
 		before := slices.Clone(table)
@@ -31,7 +32,7 @@ func TestRopeTableWithout(t *testing.T) {
 	}
 }
 
-// TestRopeFreqs: the short factors up to the original context, the long ones beyond it.
+// TestRopeFreqs checks that the short factors hold up to the original context, and the long ones beyond it.
 func TestRopeFreqs(t *testing.T) {
 	m := &Model{Bundle: &plan.Bundle{RopeFreqs: []float64{1, 0.5}}, RopeFactors: RopeFactors{Short: []float64{2, 4}, Long: []float64{8, 5}, Original: 16}}
 	for context, want := range map[int][]float64{1: {0.5, 0.125}, 16: {0.5, 0.125}, 17: {0.125, 0.1}} {

@@ -29,7 +29,8 @@ func TestCheckRow(t *testing.T) {
 	}
 }
 
-// TestWanted: rows whose logits are wanted come in their order, all of a batch or few of a prompt, and each has its place.
+// TestWanted checks which indices CheckWanted accepts: rising ones, all rows of a batch or a few of a prompt. It also
+// checks that Wanted returns these rows with their places.
 func TestWanted(t *testing.T) {
 	many := make([]int, plan.LargestBatch+1)
 	for i := range many {

@@ -6,8 +6,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestRepeats: a device continues by itself where what was picked decides nothing about what is
-// picked next.
+// TestRepeats checks that a device continues by itself only if a picked token does not influence the next
+// pick.
 func TestRepeats(t *testing.T) {
 	for _, tt := range []struct {
 		state Sampling

@@ -10,7 +10,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// repeater gives every token logits of its own. In one replay it errs in a bit.
+// repeater computes different logits for every token. In one replay one bit is wrong.
 type repeater struct {
 	Runner
 	replays int
@@ -30,12 +30,12 @@ func (r *repeater) Replay(rows []plan.Row, _ []int) ([]float32, error) {
 
 func (*repeater) Diagnostics() Diagnostics { return Diagnostics{} }
 
-// stressing are two tokens at a position.
+// stressing returns a stress test with two tokens at a position.
 func stressing(replays int) *Stressing {
 	return &Stressing{Rows: [2]plan.Row{{Token: 3, Pos: 4, NKV: 5}, {Token: 8, Pos: 4, NKV: 5}}, Replays: replays}
 }
 
-// TestStress finds the one bit that is wrong, whichever the replay is.
+// TestStress checks that the one wrong bit is found, in any replay.
 func TestStress(t *testing.T) {
 	for wrong := -1; wrong < 9; wrong++ {
 		var reported int
@@ -63,7 +63,7 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// TestComparisonParts tells parts and widths of elements apart.
+// TestComparisonParts checks that parts and widths of elements are distinguished.
 func TestComparisonParts(t *testing.T) {
 	c := NewComparison([]Part{{"words", 8, 4}, {"bytes", 3, 1}})
 	for at := range 11 {

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestTraffic counts by hand.
+// TestTraffic compares the count of bytes with numbers that were computed by hand.
 func TestTraffic(t *testing.T) {
 	b := &plan.Bundle{Model: plan.Model{Dims: plan.Dims{VocabSize: 100, KVLoraRank: 60, QKRopeHeadDim: 4}, MoE: plan.MoE{NRoutedExperts: 16, NumExpertsPerTok: 4}}}
 	q8 := &Weight{Type: quant.Q8_0} // 34 bytes for 32 elements

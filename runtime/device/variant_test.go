@@ -9,8 +9,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// twoLayers is a model with one weight in layers 1 and 2, Q4_0 and Q6_K, read
-// together with the cache by one kernel.
+// twoLayers returns a model with one weight in layers 1 and 2, Q4_0 and Q6_K, which one kernel reads with the
+// cache.
 func twoLayers() *Model {
 	b := &plan.Bundle{
 		Name:    "tiny",

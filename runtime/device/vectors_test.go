@@ -10,8 +10,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestPutVectors: vectors lie a stride apart, as halves or as floats, and the memory between
-// them stays as it is.
+// TestPutVectors checks that vectors are a stride apart, as halves or as floats, and that the memory between
+// them does not change.
 func TestPutVectors(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, act := range []plan.Elem{plan.ElemF16, plan.ElemF32} {
@@ -56,7 +56,7 @@ func TestPutVectors(t *testing.T) {
 	}
 }
 
-// BenchmarkPutVectors is what 512 inputs of GLM-4.7-Flash's layer that predicts take the host.
+// BenchmarkPutVectors measures the host's time for 512 inputs of GLM-4.7-Flash's predicting layer.
 func BenchmarkPutVectors(b *testing.B) {
 	v := &plan.Vectors{Elem: plan.ElemAct, Len: 4096, Stride: 4096}
 	vectors, memory := make([]float32, 512*v.Len), make([]byte, 512*2*v.Len)

@@ -15,7 +15,8 @@ func TestLoadOf(t *testing.T) {
 	}
 }
 
-// TestWork counts by hand, and the parts of a count make the whole.
+// TestWork compares the count of work with numbers that were computed by hand, and checks that the parts add
+// up to the whole.
 func TestWork(t *testing.T) {
 	b := &plan.Bundle{Model: plan.Model{Dims: plan.Dims{NumAttentionHeads: 2, KVLoraRank: 60, QKRopeHeadDim: 4, QKNopeHeadDim: 8, VHeadDim: 16}}}
 	m := &Model{Bundle: b}

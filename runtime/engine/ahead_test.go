@@ -10,7 +10,8 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// sideBySide are rows of sessions of a model of its own, with samplers.
+// sideBySide returns a model, its fake runner, and a row of one session for each element of list, with a
+// sampler of these parameters.
 func sideBySide(t *testing.T, cfg device.Config, list ...sample.Params) (*Model, *fake.Runner, []Row) {
 	t.Helper()
 	r := fake.New(12, cfg)
@@ -33,15 +34,15 @@ func sideBySide(t *testing.T, cfg device.Config, list ...sample.Params) (*Model,
 	return m, r, rows
 }
 
-// drawn are parameters that draw from all tokens.
+// drawn returns parameters that draw from all tokens, with a seed.
 func drawn(seed uint64) sample.Params {
 	p := sample.Off()
 	p.Temperature, p.Seed = 100, seed
 	return p
 }
 
-// TestAhead: what the device makes by itself is what it makes step by step, and the
-// timelines and samplers are the same.
+// TestAhead checks that tokens which the device picks by itself are the same as step by step, and that
+// timelines and samplers are the same, too.
 func TestAhead(t *testing.T) {
 	const steps = 70 // more than a page
 	cfg := device.Config{Context: 128, Tables: 2, Pages: 4, Width: 8}
@@ -92,8 +93,8 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestAheadRefused: the device does not go on where how it picks depends on the tokens, nor
-// after rows that it did not pick last.
+// TestAheadRefused checks that the device does not continue by itself if its picks depend on earlier tokens,
+// or after rows whose tokens it did not pick last.
 func TestAheadRefused(t *testing.T) {
 	cfg := device.Config{Context: 128, Tables: 2, Pages: 4, Width: 8}
 	penalty := drawn(1)
@@ -126,7 +127,8 @@ func TestAheadRefused(t *testing.T) {
 	}
 }
 
-// TestAheadOutOfPages: a step for which there is no page is not made, those before are.
+// TestAheadOutOfPages checks that a step without a free page is not made, and that the steps before it are
+// made.
 func TestAheadOutOfPages(t *testing.T) {
 	m, r, rows := sideBySide(t, device.Config{Context: 256, Tables: 2, Pages: 3, Width: 8}, drawn(0), drawn(1))
 	picked, err := m.Pick(rows)

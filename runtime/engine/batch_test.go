@@ -9,13 +9,13 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestBatchRows: sessions that decode share replays of as many rows as a batch of the bundle has. After a prompt's rows
-// few logits are wanted in one replay.
+// TestBatchRows checks how rows of sessions are split into replays. Sessions that decode share a replay up to the rows
+// of the bundle's batches. A wider replay, with rows of a prompt, has logits of fewer rows.
 func TestBatchRows(t *testing.T) {
 	const context, width = 64, 512
 	for _, c := range []struct {
 		batch, decoding int
-		prompt          int // rows after them
+		prompt          int // rows of a prompt, after the decoding rows
 		want            string
 	}{
 		{plan.DefaultBatch, 16, 0, "[16]"},
@@ -68,7 +68,7 @@ func TestBatchRows(t *testing.T) {
 	}
 }
 
-// TestPromptWidths: sequences are for prompts from where the bundle's batches end.
+// TestPromptWidths checks that every sequence wider than the bundle's batches is for prompts.
 func TestPromptWidths(t *testing.T) {
 	for batch, want := range map[int]string{0: "[32 512]", 32: "[512]"} {
 		m := &device.Model{Bundle: &plan.Bundle{MaxBatch: batch, Sequences: []plan.Sequence{{Width: 1}, {Width: 16}, {Width: 32}, {Width: 512}}}}

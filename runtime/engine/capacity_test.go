@@ -11,10 +11,10 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestRoom: the context follows from the memory, is at most the model's, and its cache leaves half
-// of what is free.
+// TestRoom checks the default context: it follows from the free memory, is at most the model's context, and
+// its cache takes at most half of the free memory.
 func TestRoom(t *testing.T) {
-	const weights, row = 1 << 20, 27 * 576 * 2 // bytes, and of a position of the cache
+	const weights, row = 1 << 20, 27 * 576 * 2 // row: bytes of the cache per position
 	engine := func(context int) *Engine {
 		return &Engine{
 			context: context, device: onHost{},
@@ -35,13 +35,13 @@ func TestRoom(t *testing.T) {
 		{20000, 1, 1 << 40, 20000, "all that the model has"},
 		{1000, 4, 1 << 40, 1000, "all that the model has"},
 		{1 << 20, 1, 1 << 40, 128 << 10, "the most without -c; the model has 1048576"},
-		// 2 GB are free, half of them are the cache's.
+		// Of 2 GB of free memory the cache takes half.
 		{1 << 20, 1, 2e9, 31808, "half of the memory"},
 		{1 << 20, 4, 2e9, 8000, "half of the memory"},
-		// Where half is too little for a conversation, all that there is.
+		// If half is too little for a conversation, the cache takes all free memory.
 		{1 << 20, 1, 200e6, 4096, "as memory allows; the model has 1048576"},
 		{1 << 20, 1, 100e6, 3136, "as memory allows"},
-		// Where nothing fits, the check of the memory has the word.
+		// If nothing fits, the later check of the memory reports it.
 		{1 << 20, 1, 1000, 4096, "as memory allows"},
 	} {
 		e := engine(tt.context)

@@ -12,7 +12,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// classed is a device that says it is of a class.
+// classed is a device of a given class.
 type classed struct {
 	device.Device
 	class string
@@ -20,7 +20,7 @@ type classed struct {
 
 func (d classed) Class() string { return d.class }
 
-// TestClass: a device runs the bundle for its class.
+// TestClass checks that a device runs the bundle of its class.
 func TestClass(t *testing.T) {
 	all := slices.Clone(generated.Bundles())
 	own := *all[slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == "yoututiny" })]

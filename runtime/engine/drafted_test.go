@@ -15,7 +15,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// guesser proposes what a text alone becomes, with mistakes.
+// guesser proposes the tokens that the text has without guesses, with some mistakes.
 type guesser struct {
 	rng  *rand.Rand
 	text []int32
@@ -32,8 +32,9 @@ func (g *guesser) Propose(text []int32, n int) []int32 {
 	return out
 }
 
-// TestDrafts: with guesses, right and wrong, a text is what it is without, and so is the
-// timeline after it; with all steps of samplers, greedy and with a seed, to a stop, a length, and a full context.
+// TestDrafts checks that a text with right and wrong guesses is the same as without, and so is the timeline
+// after it. It uses all steps of samplers, greedy and with a seed, and ends at a stop, a length and a full
+// context.
 func TestDrafts(t *testing.T) {
 	accepted, drafted, picked := 0, 0, 0
 	for seed := range uint64(300) {
@@ -83,7 +84,7 @@ func TestDrafts(t *testing.T) {
 	}
 }
 
-// stepwise changes how tokens are picked to what a device cannot do, some of which depends on all
+// stepwise changes the sampling parameters to ones that a device cannot use. Some of them depend on all
 // tokens before.
 func stepwise(p *sample.Params, rng *rand.Rand, end int32) {
 	switch rng.IntN(7) {
@@ -111,7 +112,7 @@ func newSampler(t *testing.T, p sample.Params) Sampler {
 	return s
 }
 
-// draftSession is a session whose logits depend on all tokens before.
+// draftSession returns a session whose logits depend on all tokens before.
 func draftSession(t *testing.T, cfg device.Config) (*Session, *fake.Runner) {
 	t.Helper()
 	r := fake.New(fakeVocab, cfg)
@@ -132,7 +133,7 @@ func draftSession(t *testing.T, cfg device.Config) (*Session, *fake.Runner) {
 	return s, r
 }
 
-// wrong guesses what never comes, and counts how often it is asked.
+// wrong guesses tokens that never come, and counts how often it is asked.
 type wrong struct{ asked int }
 
 func (w *wrong) Propose(text []int32, n int) []int32 {
@@ -140,7 +141,8 @@ func (w *wrong) Propose(text []int32, n int) []int32 {
 	return []int32{(text[len(text)-1] + 2) % fakeVocab}
 }
 
-// resting rests for a number of tokens more; then a token alone takes next to nothing, so that no guess pays.
+// resting returns the state of guesses that rest for a number of tokens. After that a single token takes
+// almost no time, so that no guess pays.
 func resting(tokens int) (p payoff.Steps) {
 	p.Ran(1, 0, 1, time.Nanosecond)
 	p.Rest()
@@ -148,9 +150,9 @@ func resting(tokens int) (p payoff.Steps) {
 	return p
 }
 
-// TestRests: while guesses rest the device picks by itself, and the text, what the sampler is told and
-// the rows in the cache are what they are without; a rest of few tokens, or on a device that does not
-// pick, is the host's.
+// TestRests checks that the device picks by itself while guesses rest, and that the text, the tokens that the
+// sampler accepted and the rows in the cache are the same as without guesses. The host picks if the rest is
+// short or if the device cannot pick.
 func TestRests(t *testing.T) {
 	for _, tt := range []struct {
 		rest, max int

@@ -10,13 +10,13 @@ import (
 
 const fakeVocab = 16
 
-// newFake is a model's only session.
+// newFake returns the only session of a fake model.
 func newFake(context int) (*Session, *fake.Runner) {
 	r := fake.New(fakeVocab, device.Config{Context: context})
 	return only(r, context), r
 }
 
-// only is the session of a runner that has one.
+// only returns the session of a runner that has one block table.
 func only(r device.Runner, context int) *Session {
 	m, err := NewModel(r, fakeVocab, device.Config{Context: context})
 	if err != nil {
@@ -35,7 +35,7 @@ type greedy struct{ accepted []int32 }
 func (g *greedy) Next(logits []float32) int32 { return int32(slices.Index(logits, slices.Max(logits))) }
 func (g *greedy) Accept(t int32)              { g.accepted = append(g.accepted, t) }
 
-// canceller is a context that is cancelled in the n-th replay.
+// canceller returns a context that is cancelled in the n-th replay.
 func canceller(r *fake.Runner, n int) context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	r.After = func() {

@@ -47,7 +47,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// TestFirstToken: the time to the first token is that of the prompt and of picking.
+// TestFirstToken checks that the time to the first token is the time of the prompt and of the first pick.
 func TestFirstToken(t *testing.T) {
 	const replay = 3 * time.Millisecond
 	for max, waits := range map[int]bool{0: false, 1: true, 4: true} {

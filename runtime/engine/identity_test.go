@@ -21,7 +21,7 @@ import (
 
 const folder = "../../testdata/reference/"
 
-// keys are those of a file.
+// keys returns FileKey and ModelKey of a file.
 func keys(t *testing.T, path string) (file, model string) {
 	t.Helper()
 	e, err := opening.On(path, generated.Bundles(), "", cpu.New())
@@ -36,12 +36,13 @@ func keys(t *testing.T, path string) (file, model string) {
 	return file, model
 }
 
-// token is a text as GGUF writes it.
+// token returns a text as GGUF stores it.
 func token(text string) []byte {
 	return append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)
 }
 
-// TestKeys: ModelKey tells models apart and not their types, FileKey any two files.
+// TestKeys checks that ModelKey differs between models and not between types of weights, and that FileKey
+// differs between any two files.
 func TestKeys(t *testing.T) {
 	file, model := keys(t, folder+"youtu-mini-Q4_0.gguf")
 	otherFile, same := keys(t, folder+"youtu-mini-Q4_K_M.gguf")
@@ -82,8 +83,8 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestPromptKey: rows of other kernels are not taken for the model's, whether a program has
-// their source or its hash alone.
+// TestPromptKey checks that cache rows of other kernels have another key, for a program with the source of
+// the kernels and for one with only its hash.
 func TestPromptKey(t *testing.T) {
 	all := generated.Bundles()
 	whole := *all[slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == "yoututiny" })]

@@ -14,7 +14,7 @@ import (
 
 var errLost = errors.New("lost")
 
-// portable is greedy, and counts draws.
+// portable is a greedy sampler that counts draws.
 type portable struct {
 	greedy
 	draws int
@@ -24,8 +24,8 @@ func (p *portable) Next(logits []float32) int32 { p.draws++; return p.greedy.Nex
 func (p *portable) Skip()                       { p.draws++ }
 func (p *portable) Sampling() *device.Sampling  { return &device.Sampling{} }
 
-// TestGenerateAhead wants the same of every size of unit as without: tokens,
-// reason, timeline, what the sampler was told, and what a second request gives.
+// TestGenerateAhead checks that units of every size have the same results as single steps: tokens, reason,
+// timeline, the tokens that the sampler accepted, and the answer to a second request.
 func TestGenerateAhead(t *testing.T) {
 	stop := func(id int32) bool { return id == 5 }
 	for name, tt := range map[string]struct {
@@ -69,7 +69,7 @@ func TestGenerateAhead(t *testing.T) {
 	}
 }
 
-// TestAheadStaysOnTheHost has a device that does not pick, and a sampler that it does not know.
+// TestAheadStaysOnTheHost checks that the host picks if the device cannot pick, or does not know the sampler.
 func TestAheadStaysOnTheHost(t *testing.T) {
 	for _, sampler := range []Sampler{&portable{}, &greedy{}} {
 		s, f := newFake(16)
@@ -81,8 +81,8 @@ func TestAheadStaysOnTheHost(t *testing.T) {
 	}
 }
 
-// TestAheadOfPenalties: where what was picked decides about what is picked next, the device
-// picks token by token, and the text is the host's.
+// TestAheadOfPenalties checks that the device picks token by token if the next pick depends on the last one,
+// and that the text is the same as the host's.
 func TestAheadOfPenalties(t *testing.T) {
 	var texts [2][]int32
 	for ahead := range texts {
@@ -104,7 +104,7 @@ func TestAheadOfPenalties(t *testing.T) {
 	}
 }
 
-// failing is a fake.Runner one of whose steps fails, or finds no token.
+// failing is a fake.Runner in which one step fails or finds no token.
 type failing struct {
 	*fake.Runner
 	failAt, noneAt int // step, from 1; 0: none
@@ -122,8 +122,8 @@ func (f *failing) Next() ([]int32, error) {
 	return picked, err
 }
 
-// TestAheadEnds ends texts with steps in flight: by cancelling, by a failure of the device, and
-// by logits that allow no token.
+// TestAheadEnds checks texts that end with steps in flight: by cancelling, by a failure of the device, and by
+// logits that allow no token.
 func TestAheadEnds(t *testing.T) {
 	for name, tt := range map[string]struct {
 		fake   failing

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestAvailable looks at made-up systems with 1,000 KiB of free memory.
+// TestAvailable checks the free memory of made-up systems, each with 1,000 KiB.
 func TestAvailable(t *testing.T) {
 	const free = 1000 << 10
 	tests := []struct {

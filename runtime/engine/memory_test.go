@@ -13,7 +13,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// onHost is a device whose memory is the host's.
+// onHost is a device that uses the host's memory.
 type onHost struct{ device.Device }
 
 func (onHost) Takes(l *device.Layout) int64 { return l.HostBytes() }
@@ -72,7 +72,7 @@ func (separate) OwnMemory() bool { return true }
 
 func (separate) Takes(l *device.Layout) int64 { return l.Bytes() }
 
-// TestMemoryOnDevice wants room for nothing but converted weights on the host.
+// TestMemoryOnDevice checks that a device with its own memory needs host memory for converted weights only.
 func TestMemoryOnDevice(t *testing.T) {
 	m := Memory{File: 3 << 30, Copies: 1 << 20, Pages: 1 << 30, Tokens: 4096, Buffers: 512, OnDevice: true}
 	if err := m.within(m.Copies); err != nil {

@@ -12,7 +12,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// fakeModel is a model of several sessions.
+// fakeModel returns a model with several sessions, and its runner.
 func fakeModel(t *testing.T, cfg device.Config) (*Model, *fake.Runner) {
 	t.Helper()
 	r := fake.New(fakeVocab, cfg)
@@ -39,7 +39,7 @@ func synced(t *testing.T, s *Session, tokens []int32) {
 	}
 }
 
-// text is n tokens that depend on a number.
+// text returns n tokens that depend on the number first.
 func text(first, n int) []int32 {
 	out := make([]int32, n)
 	for i := range out {
@@ -48,8 +48,8 @@ func text(first, n int) []int32 {
 	return out
 }
 
-// TestSharedPrefix: a second session with the same long prompt runs only what is not
-// in full pages, and both continue by themselves.
+// TestSharedPrefix checks that a second session with the same long prompt runs only the rows after the last
+// shared full page, and that the sessions then continue independently.
 func TestSharedPrefix(t *testing.T) {
 	m, r := fakeModel(t, device.Config{Context: 400, Tables: 3, Pages: 20})
 	prompt := text(3, 300)
@@ -89,7 +89,7 @@ func TestSharedPrefix(t *testing.T) {
 	}
 }
 
-// TestPrivateSession neither finds pages nor leaves any.
+// TestPrivateSession checks that a private session neither finds pages nor leaves any.
 func TestPrivateSession(t *testing.T) {
 	m, r := fakeModel(t, device.Config{Context: 300, Tables: 2, Pages: 10})
 	s, err := m.NewPrivateSession()
@@ -117,7 +117,7 @@ func TestPrivateSession(t *testing.T) {
 	}
 }
 
-// TestLogitsOfAnother: logits are a session's until another one runs a token.
+// TestLogitsOfAnother checks that the logits of a session are valid until another session runs a token.
 func TestLogitsOfAnother(t *testing.T) {
 	m, r := fakeModel(t, device.Config{Context: 64, Tables: 2, Pages: 2})
 	a, b := open(t, m), open(t, m)
@@ -173,8 +173,8 @@ func TestSessionsAndPagesRunOut(t *testing.T) {
 	}
 }
 
-// TestAheadAndPages: what the device picks ahead has pages, across their borders, and
-// stops where they end with the text that the host would have made.
+// TestAheadAndPages checks that tokens which the device picks by itself get pages, across page borders. When
+// the pages run out, the device stops with the text that the host would have made.
 func TestAheadAndPages(t *testing.T) {
 	for unit := range 6 {
 		cfg := device.Config{Context: 256, Tables: 2, Pages: 4}
@@ -196,8 +196,8 @@ func TestAheadAndPages(t *testing.T) {
 	}
 }
 
-// TestAheadBelongsToOne: a row of another session ends what the device does by itself, and the
-// text goes on as without that.
+// TestAheadBelongsToOne checks that a row of another session ends the steps that the device makes by itself,
+// and that the text continues as without them.
 func TestAheadBelongsToOne(t *testing.T) {
 	for unit := range 3 {
 		cfg := device.Config{Context: 64, Tables: 2, Pages: 2}
@@ -223,7 +223,8 @@ func TestAheadBelongsToOne(t *testing.T) {
 	}
 }
 
-// TestFailureLasts: after the device has failed, nobody knows what the pages hold.
+// TestFailureLasts checks that a model returns errors after its device has failed once, because the content
+// of the pages is then unknown.
 func TestFailureLasts(t *testing.T) {
 	m, r := fakeModel(t, device.Config{Context: 64, Tables: 2, Pages: 2})
 	a, b := open(t, m), open(t, m)

@@ -10,7 +10,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// idle is a device that takes no time.
+// idle is a device whose steps take no time.
 type idle struct {
 	*fake.Runner
 	tokens []int32
@@ -20,7 +20,7 @@ func (r *idle) Pick(_ []plan.Row, picks []device.Pick) ([]int32, error) {
 	return r.tokens[:len(picks)], nil
 }
 
-// BenchmarkPick is what a step of several sessions costs the host beside the device.
+// BenchmarkPick measures the host's time for a step of several sessions, without the device.
 func BenchmarkPick(b *testing.B) {
 	for _, n := range []int{1, 4, 16} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -14,7 +14,7 @@ import (
 	"mla/tools/tests/race"
 )
 
-// numbers is a joiner of hidden states of one number; unknown stands for none.
+// numbers joins hidden states that are one number each. unknown stands for an unknown state.
 type numbers struct{}
 
 const unknown = -1
@@ -45,7 +45,8 @@ func newPredicting(t *testing.T, cfg device.Config) *predicting {
 	return newFoldingPredicting(t, cfg, false)
 }
 
-// newFoldingPredicting is the same of a model whose sessions have states, or none. The layer has none.
+// newFoldingPredicting returns a predicting model whose sessions have states if folds is set. The layer
+// itself has no state.
 func newFoldingPredicting(t *testing.T, cfg device.Config, folds bool) *predicting {
 	t.Helper()
 	p := &predicting{layer: fake.New(fakeVocab, cfg)}
@@ -90,7 +91,7 @@ func newFoldingPredicting(t *testing.T, cfg device.Config, folds bool) *predicti
 	return p
 }
 
-// newPredicted is such a model with a session that the layer guesses for.
+// newPredicted returns such a model with a session for which the layer guesses.
 func newPredicted(t *testing.T, width int) (*predicting, *Session, Following) {
 	t.Helper()
 	p := newPredicting(t, device.Config{Context: 200, Width: width})
@@ -101,7 +102,7 @@ func newPredicted(t *testing.T, width int) (*predicting, *Session, Following) {
 	return p, s, predictorOf(t, s)
 }
 
-// predictorOf is what guesses for a session's next text.
+// predictorOf returns the guesser for a session's next text.
 func predictorOf(t *testing.T, s *Session) Following {
 	t.Helper()
 	d, err := s.Predictor()
@@ -111,9 +112,8 @@ func predictorOf(t *testing.T, s *Session) Following {
 	return d.(Following)
 }
 
-// TestPredictedDrafts: sessions that share pages, go back, are closed and opened, and draft
-// now and then, have the text that they have without drafts; and what the layer is fed is
-// right, whatever was run in between.
+// TestPredictedDrafts checks that sessions have the same text with and without drafts while they share pages,
+// rewind, close, open and draft now and then. The layer's input must be right at all times.
 func TestPredictedDrafts(t *testing.T) {
 	testPredictedDrafts(t, race.Rounds(300), false)
 	testPredictedDrafts(t, race.Rounds(60), true)
@@ -193,7 +193,7 @@ func testPredictedDrafts(t *testing.T, seeds int, folds bool) {
 	}
 }
 
-// TestPredictorAlone: a model without the layer has nothing to draft by.
+// TestPredictorAlone checks that a model without the layer has no drafter.
 func TestPredictorAlone(t *testing.T) {
 	s, _ := draftSession(t, device.Config{Context: 20, Width: 4})
 	if _, err := s.Predictor(); err == nil {
@@ -201,7 +201,7 @@ func TestPredictorAlone(t *testing.T) {
 	}
 }
 
-// TestLearn: guesses become longer while all are right, and shorter when one is not.
+// TestLearn checks that guesses become longer while all are right, and shorter after a wrong one.
 func TestLearn(t *testing.T) {
 	p := &predicted{length: 2}
 	for i, step := range []struct {
@@ -215,7 +215,7 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestInVain: the layer forgets tokens that it was fed and the model never ran.
+// TestInVain checks that the layer forgets tokens that it was fed and the model never ran.
 func TestInVain(t *testing.T) {
 	p := newPredicting(t, device.Config{Context: 100, Width: 8})
 	s, err := p.NewSession()
@@ -249,8 +249,8 @@ func TestInVain(t *testing.T) {
 	}
 }
 
-// TestCatchUp: tokens that came without guesses are run before the next guess and apart from it,
-// unless they are few.
+// TestCatchUp checks that tokens which came without guesses are run before the next guess, in a replay of
+// their own unless they are few.
 func TestCatchUp(t *testing.T) {
 	p, s, d := newPredicted(t, 64)
 	for _, missed := range []int{plan.DefaultBatch + 1, 40, 3} {
@@ -274,8 +274,8 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
-// TestMissed: tokens that the device ran by itself go through the layer without their hidden states, if it
-// guesses for the session, so that no row is missing in front of a guess.
+// TestMissed checks that tokens which the device ran by itself go through the layer without their hidden
+// states, so that no row is missing before a guess.
 func TestMissed(t *testing.T) {
 	p, s, d := newPredicted(t, 16)
 	for _, missed := range []int{5, 1, 30, 17} {
@@ -309,8 +309,8 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// TestRest: of tokens that come while guesses rest no hidden state is fetched and no row of the layer is
-// made, nor when the session closes; what is caught up with afterwards are rows without hidden states.
+// TestRest checks that no hidden state is fetched and no row of the layer is made while guesses rest, nor
+// when the session closes. Rows that the layer catches up with afterwards have no hidden states.
 func TestRest(t *testing.T) {
 	p, s, d := newPredicted(t, 16)
 	if err := s.Append(1); err != nil {
@@ -342,7 +342,7 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestRestEnds: a text whose guesses rest leaves its session's next prompt its hidden states.
+// TestRestEnds checks that a text whose guesses rest leaves the hidden states for the session's next prompt.
 func TestRestEnds(t *testing.T) {
 	p, s, d := newPredicted(t, 16)
 	if err := s.Sync(t.Context(), []int32{1, 2, 3}, nil); err != nil {
@@ -378,8 +378,8 @@ func (l *lagging) CatchUp(n int) {
 	l.clock = l.clock.Add(time.Duration(n) * l.each)
 }
 
-// TestCatchingUp: where a token that was missed takes too long, only a few are run, and a few again
-// the next time, as that may have been chance.
+// TestCatchingUp checks that the layer runs only a few missed tokens if one of them takes too long. The next
+// time it again tries a few, because the slow token may have been chance.
 func TestCatchingUp(t *testing.T) {
 	const alone = 64 * time.Millisecond
 	for _, tt := range []struct {

@@ -13,7 +13,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// hostPages is a runner whose pages are as large as a model's, in the host's memory.
+// hostPages is a runner with pages of a real model's size, in the host's memory.
 type hostPages struct {
 	*fake.Runner
 	caches device.Caches
@@ -32,8 +32,8 @@ func (r *hostPages) WritePage(page uint32, src []byte) error {
 	return nil
 }
 
-// BenchmarkRestore restores 32,768 tokens of GLM-4.7-Flash with an f16 cache, 1.77 GB,
-// from a file that is in the disk cache to memory that has not been touched before.
+// BenchmarkRestore measures restoring 32,768 tokens of GLM-4.7-Flash with an f16 cache, 1.77 GB, from a file
+// in the disk cache to memory that has not been touched before.
 func BenchmarkRestore(b *testing.B) {
 	const layers, row, tokens = 47, 576 * 2, 32768
 	key := promptcache.Key{Layers: layers, Planes: plan.Planes{row}}

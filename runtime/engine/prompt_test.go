@@ -15,10 +15,10 @@ import (
 	"mla/runtime/system/recordfile"
 )
 
-// fakeKey is for prompt caches of fake runners.
+// fakeKey is the key of the prompt caches of fake runners.
 var fakeKey = promptcache.Key{File: "fake", Layers: 1, Planes: plan.Planes{fake.New(fakeVocab, device.Config{Context: 1}).PageBytes() / plan.PageRows}}
 
-// hashed is a model whose logits tell all cache rows before.
+// hashed returns a model whose logits depend on all cache rows before.
 func hashed(t *testing.T, cfg device.Config) (*Model, *fake.Runner) {
 	t.Helper()
 	r := fake.New(fakeVocab, cfg)
@@ -51,7 +51,7 @@ func prompt(n int, end ...int32) []int32 {
 	return append(out, end...)
 }
 
-// after is the logits after a text that is run on a model of its own.
+// after returns the logits after a text that runs on a model of its own.
 func after(t *testing.T, text []int32) []float32 {
 	t.Helper()
 	m, _ := hashed(t, device.Config{Context: 512})
@@ -62,7 +62,7 @@ func after(t *testing.T, text []int32) []float32 {
 	return s.Logits()
 }
 
-// saved is an open prompt cache of the first n tokens of a text.
+// saved returns an open prompt cache of the first n tokens of a text.
 func saved(t *testing.T, text []int32, n int) (f *promptcache.File, path string) {
 	t.Helper()
 	m, _ := hashed(t, device.Config{Context: 512})
@@ -83,7 +83,8 @@ func saved(t *testing.T, text []int32, n int) (f *promptcache.File, path string)
 	return f, path
 }
 
-// TestRestore: whatever comes from a file, what follows is as if all had been run.
+// TestRestore checks that the tokens after a restored prompt are the same as if the whole prompt had been
+// run.
 func TestRestore(t *testing.T) {
 	text := prompt(300)
 	other := append(prompt(130), 9, 2, 3, 4, 5)
@@ -129,7 +130,7 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreShares: what one session has restored, others find.
+// TestRestoreShares checks that sessions find the pages that another session has restored.
 func TestRestoreShares(t *testing.T) {
 	text := prompt(300)
 	f, _ := saved(t, text, 300)
@@ -153,7 +154,7 @@ func TestRestoreShares(t *testing.T) {
 	}
 }
 
-// TestRestoreDamaged: of a file with a bad page, the pages before it are used.
+// TestRestoreDamaged checks that the pages before a damaged page of a file are used.
 func TestRestoreDamaged(t *testing.T) {
 	text := prompt(300)
 	_, path := saved(t, text, 300)
@@ -181,7 +182,7 @@ func TestRestoreDamaged(t *testing.T) {
 	}
 }
 
-// TestRestoreFails: what cannot be restored leaves a session that can go on.
+// TestRestoreFails checks that a session can continue after a failed restore.
 func TestRestoreFails(t *testing.T) {
 	text := prompt(300)
 	f, _ := saved(t, text, 300)

@@ -36,15 +36,14 @@ var caches = []struct {
 	rerouted  float64 // share of tokens that may have other experts, and any logits
 }{{quant.F32, 1e-3, 0}, {quant.F16, 0.05, 0}, {quant.Q8_0, 0.25, 0.35}}
 
-// reference is what a file must compute.
+// reference is the expected result of a file.
 type reference struct {
 	prompt, greedy []int32
 	logits         []float32 // [len(prompt)][vocab]
 	vocab          int
 }
 
-// TestReference runs every reference file, and the models that ship, and
-// compares logits and tokens.
+// TestReference checks the logits and tokens of every reference file and of the models that ship.
 func TestReference(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(references, "*.gguf"))
 	if err != nil || len(files) == 0 {
@@ -73,8 +72,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestReplayIsDeterministic demands the same bits from another number of
-// threads, and after rewinding.
+// TestReplayIsDeterministic checks that another number of threads gives the same bits, and so does a rewound
+// session.
 func TestReplayIsDeterministic(t *testing.T) {
 	file := filepath.Join(references, "glm47-mini-Q4_K_M")
 	ref, e := readReference(t, file), open(t, file+".gguf")
@@ -113,7 +112,7 @@ func open(t *testing.T, file string) *engine.Engine {
 	return e
 }
 
-// newSession is a session that runs all that it is asked for.
+// newSession returns a session that runs every token and shares none.
 func newSession(t *testing.T, e *engine.Engine, cfg device.Config) *engine.Session {
 	t.Helper()
 	s, err := load(t, e, cfg).NewPrivateSession()
@@ -137,9 +136,8 @@ func load(t *testing.T, e *engine.Engine, cfg device.Config) *engine.Model {
 	return m
 }
 
-// compareLogits runs the prompt. Where the reference's two best tokens differ
-// by more than both errors together, the best must be the same. As many tokens as rerouted
-// may have other logits.
+// compareLogits runs the prompt and compares the logits. Where the reference's two best tokens differ by more
+// than both errors, the best tokens must be the same. A share of tokens, rerouted, may have other logits.
 func compareLogits(t *testing.T, s *engine.Session, ref *reference, kv quant.Type, tolerance float64, rerouted int) {
 	worst := 0.0
 	for pos, token := range ref.prompt {
@@ -179,7 +177,7 @@ func compareGreedy(t *testing.T, s *engine.Session, ref *reference, kv quant.Typ
 	}
 	tied := false
 	res, err := s.Generate(context.Background(), engine.Request{Prompt: ref.prompt, Max: len(ref.greedy), Sampler: sampler}, func(int32) bool {
-		_, margin := top(s.Logits()) // those that the token was picked by
+		_, margin := top(s.Logits()) // the logits by which the token was picked
 		tied = margin <= 2*tolerance
 		return !tied
 	})
@@ -195,7 +193,7 @@ func compareGreedy(t *testing.T, s *engine.Session, ref *reference, kv quant.Typ
 	}
 }
 
-// top is the largest value's index and how far it is ahead of the second.
+// top returns the index of the largest value, and its distance to the second largest.
 func top(x []float32) (best int, margin float64) {
 	second := math.Inf(-1)
 	for i, v := range x {

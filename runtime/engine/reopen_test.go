@@ -15,7 +15,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// ending is a device that the system ends the rows of, by their number.
+// ending is a device on which the system ends the commands of some replays, by number.
 type ending struct {
 	device.Device
 	ends  func(replay int) bool
@@ -46,8 +46,8 @@ func (r *endingRunner) Close() error {
 	return r.Runner.Close()
 }
 
-// TestReopen: whichever rows the system ends, all texts at hand go on as if it had not. The second time
-// the error is theirs.
+// TestReopen checks that all texts continue unchanged after the system has ended commands of any replay once.
+// After the second time the texts end with the error.
 func TestReopen(t *testing.T) {
 	prompts := [][]int32{{1, 2, 3}, {8, 7, 6, 5, 4, 3, 2, 1}, {9}}
 	open := func(ends func(int) bool) (*ending, func() [][]int32) {

@@ -144,7 +144,8 @@ func TestAppend(t *testing.T) {
 	}
 }
 
-// TestPretend: tokens taken as run are not run, and what follows is at its place.
+// TestPretend checks that tokens which are declared as run are not run, and that the tokens after them get
+// the right positions.
 func TestPretend(t *testing.T) {
 	s, r := newFake(8)
 	if err := s.Sync(context.Background(), []int32{7, 7, 7, 7}, nil); err != nil {

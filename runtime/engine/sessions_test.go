@@ -16,7 +16,8 @@ import (
 	"mla/tools/tests/race"
 )
 
-// TestSixteenSessions: 16 sessions after the same 4,096 tokens hold them once.
+// TestSixteenSessions checks that 16 sessions after the same 4,096 tokens hold the pages of these tokens
+// once.
 func TestSixteenSessions(t *testing.T) {
 	const sessions = 16
 	prefix := race.Rounds(4096)
@@ -58,15 +59,14 @@ func TestSixteenSessions(t *testing.T) {
 	}
 }
 
-// company is a session among others, and the tokens and logits that it should have.
+// company is one of several sessions, with its expected tokens and logits.
 type company struct {
 	session *engine.Session
 	text    []int32
 }
 
-// TestSessionsInRandomOrder opens, continues, rewinds and closes sessions of one model,
-// whose pages are few and whose texts begin alike, and compares the logits of each, bit
-// by bit, with those of its text alone.
+// TestSessionsInRandomOrder opens, continues, rewinds and closes sessions of one model with few pages and
+// similar texts. It checks that the logits of each session are, bit by bit, the logits of its text alone.
 func TestSessionsInRandomOrder(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

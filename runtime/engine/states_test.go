@@ -13,7 +13,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// folding is a model whose sessions have states, and whose logits tell all tokens that were folded.
+// folding returns a model whose sessions have states, and whose logits depend on all tokens in the state.
 func folding(t *testing.T, cfg device.Config) *Model {
 	t.Helper()
 	m, r := hashed(t, cfg)
@@ -22,7 +22,7 @@ func folding(t *testing.T, cfg device.Config) *Model {
 	return m
 }
 
-// folded is the logits after a text on a model of its own.
+// folded returns the logits after a text that runs on a model of its own.
 func folded(t *testing.T, text []int32) []float32 {
 	t.Helper()
 	s := opened(t, folding(t, device.Config{Context: 512}))
@@ -30,7 +30,7 @@ func folded(t *testing.T, text []int32) []float32 {
 	return slices.Clone(s.Logits())
 }
 
-// guesses are the tokens of a text, and now and then others.
+// guesses proposes the tokens of a text, and other tokens now and then.
 type guesses struct {
 	text []int32
 	rng  *rand.Rand
@@ -46,7 +46,8 @@ func (g *guesses) Propose(text []int32, n int) (out []int32) {
 	return out
 }
 
-// TestEditedTexts: whatever a timeline was before, after guesses that were wrong too, logits are those of the text.
+// TestEditedTexts checks that the logits depend on the present text only, for any timeline before it and
+// after wrong guesses.
 func TestEditedTexts(t *testing.T) {
 	rng := rand.New(rand.NewPCG(41, 1))
 	for range 40 {
@@ -85,8 +86,8 @@ func TestEditedTexts(t *testing.T) {
 	}
 }
 
-// TestCopies: a prompt is run from the last page of it on that has a copy of the state after it; what two prompts begin
-// with gets one once the second has left it; a budget holds.
+// TestCopies checks that a prompt runs from the last page whose state was copied. The common beginning of two
+// prompts gets a copy when the second prompt leaves it. The number of copies stays within the budget.
 func TestCopies(t *testing.T) {
 	m := folding(t, device.Config{Context: 512, Pages: 40})
 	first, second, third := prompt(200), append(prompt(140), slices.Repeat([]int32{9}, 80)...), append(prompt(140), 7)
@@ -112,7 +113,8 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestSavedState: a file has the state after its tokens, so a text goes on from all of them or from none.
+// TestSavedState checks that a file stores the state after its tokens, so that a text continues after all of
+// these tokens or runs from the start.
 func TestSavedState(t *testing.T) {
 	m := folding(t, device.Config{Context: 512})
 	key := fakeKey
@@ -161,8 +163,8 @@ func TestSavedState(t *testing.T) {
 	}
 }
 
-// TestBudgets: with any budget of copies, none and less than one among them, texts are those without one, whatever they
-// were before, and copies take no more.
+// TestBudgets checks that texts do not depend on the budget of copies, including none and less than one copy,
+// and that copies take no more memory than the budget.
 func TestBudgets(t *testing.T) {
 	const each = 8 // bytes of a state
 	for budget, most := range map[int64]int{-1: 0, 1: 0, each - 1: 0, each: 1, 3*each + 1: 3, math.MaxInt64: 1 << 20} {

@@ -8,8 +8,8 @@ import (
 	"mla/runtime/doctor/fake"
 )
 
-// TestLone: rows of sessions that decode run apart from a prompt whose replay would make heads of all
-// that they attend to.
+// TestLone checks that rows of sessions which decode run apart from a prompt, if the prompt's replay would
+// expand the heads of all their cache rows.
 func TestLone(t *testing.T) {
 	const context, decoding, prompts = 4096, 3, 2
 	for _, c := range []struct {
@@ -64,8 +64,8 @@ func TestLone(t *testing.T) {
 	}
 }
 
-// TestFilled: rows that do not fill the widest sequence for prompts fill narrower ones, and what
-// is left runs as one.
+// TestFilled checks that rows which do not fill the widest sequence for prompts fill narrower ones, and that
+// the rest runs in one replay.
 func TestFilled(t *testing.T) {
 	for _, c := range []struct {
 		prompts []int

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestStress replays after a prompt, and forgets it.
+// TestStress checks a stress test after a prompt: the session forgets the prompt afterwards.
 func TestStress(t *testing.T) {
 	s, r := newFake(4)
 	got, err := s.Stress(t.Context(), []int32{1, 2, 3}, [2]int32{5, 6}, 7, nil)

@@ -22,7 +22,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// overflowing is the path of devicetest.Overflow.
+// overflowing returns the path of the model file of devicetest.Overflow.
 func overflowing(t *testing.T) string {
 	t.Helper()
 	path, err := devicetest.Overflow("../..", t.TempDir())
@@ -32,7 +32,7 @@ func overflowing(t *testing.T) string {
 	return path
 }
 
-// opened is what opens the file on a device of a class, which notes what it is told.
+// opened is an opener of the file on a device of a class. It records the notes.
 type opened struct {
 	path, act, cache string
 	bundles          []*plan.Bundle
@@ -64,7 +64,7 @@ func loaded(t *testing.T, e *engine.Engine, sessions int) *engine.Model {
 	return m
 }
 
-// texts continues prompts side by side.
+// texts continues prompts in parallel sessions.
 func texts(t *testing.T, m *engine.Model, temperature float32, guess bool, prompts ...[]int32) (all [][]int32) {
 	t.Helper()
 	s, err := scheduler.New(m, scheduler.Config{Ahead: 4})
@@ -97,8 +97,8 @@ func texts(t *testing.T, m *engine.Model, temperature float32, guess bool, promp
 	return all
 }
 
-// TestWider: on a GPU activations are halves. Where a token takes one out of their range, all
-// texts at hand go on as if they had been floats from the start, which is said once and kept.
+// TestWider checks that texts on a GPU continue correctly when an activation exceeds the range of halves:
+// every text is the same as with floats from the start. The switch to floats is reported once and remembered.
 func TestWider(t *testing.T) {
 	path, all := overflowing(t), generated.Bundles()
 	for name, c := range map[string]struct {
@@ -131,7 +131,8 @@ func TestWider(t *testing.T) {
 	}
 }
 
-// TestWiderSession: a session continues by itself as well, and so do the others of its model.
+// TestWiderSession checks the same for a session that is used directly, and for the other sessions of its
+// model.
 func TestWiderSession(t *testing.T) {
 	o := opened{path: overflowing(t), act: "f16", bundles: generated.Bundles()}
 	m := loaded(t, o.open(t, ""), 2)
@@ -152,8 +153,8 @@ func unusable(logits []float32) bool {
 	return len(logits) == 0 || slices.ContainsFunc(logits, func(x float32) bool { return x != x })
 }
 
-// TestNotWider: where there are only halves, or numbers are none with floats either, the text ends
-// with an error, and nothing is kept.
+// TestNotWider checks that the text ends with an error, and that nothing is remembered, if the bundle has
+// only halves or if floats overflow, too.
 func TestNotWider(t *testing.T) {
 	all := generated.Bundles()
 	halves := slices.DeleteFunc(slices.Clone(all), func(b *plan.Bundle) bool { return b.Activations != plan.ElemF16 })

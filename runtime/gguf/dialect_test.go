@@ -9,8 +9,7 @@ import (
 
 func dimsOf(layers int) hparams.Dims { return hparams.Dims{NumHiddenLayers: layers} }
 
-// TestDialects: ollama's name of GLM-4.7-Flash's architecture, whose keys of widths are
-// the other way round.
+// TestDialects checks ollama's name of GLM-4.7-Flash's architecture, in which two keys of widths are swapped.
 func TestDialects(t *testing.T) {
 	plain, err := ReadHParams(open(t, smallModel().write(t)))
 	if err != nil {
@@ -35,7 +34,7 @@ func TestDialects(t *testing.T) {
 	wantError(t, err, `key "glm4moelite.attention.key_length_mla" is 7; expected 40`)
 }
 
-// TestCounts: a number for each layer is a number, if all are the same.
+// TestCounts checks that a key with a number for each layer counts as one number if all are the same.
 func TestCounts(t *testing.T) {
 	for _, key := range []string{"attention.head_count", "feed_forward_length", "expert_used_count"} {
 		want, err := ReadHParams(open(t, smallModel().write(t)))
@@ -68,7 +67,8 @@ func TestCounts(t *testing.T) {
 	wantError(t, err, "block_count")
 }
 
-// TestRopeScalingKeys: empty keys are no scaling, and an error names the key that is there.
+// TestRopeScalingKeys checks that empty keys mean no scaling, and that an error names the key that is
+// present.
 func TestRopeScalingKeys(t *testing.T) {
 	plain, err := ReadHParams(open(t, smallModel().write(t)))
 	if err != nil {
@@ -93,7 +93,7 @@ func TestRopeScalingKeys(t *testing.T) {
 	wantError(t, err, `attn_factor" is 1.5; expected 1 without YaRN`)
 }
 
-// TestStrangers: an architecture that nobody has heard of is told apart by its keys.
+// TestStrangers checks that an unknown architecture is recognised by its keys.
 func TestStrangers(t *testing.T) {
 	m := smallModel()
 	m.arch = "novel9"

@@ -19,7 +19,8 @@ func sum(data []byte) (n int) {
 	return n
 }
 
-// TestGuard: what a mapped file has lost is an error that says what has happened to the file; other panics go on.
+// TestGuard checks that a mapped file which lost data is an error that says what has happened to the file,
+// and that other panics continue.
 func TestGuard(t *testing.T) {
 	for name, tt := range map[string]struct {
 		lose func(path string) error

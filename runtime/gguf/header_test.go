@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestParseHeader: each beginning of a file is too short, or has all tensors at the places that
-// the whole file has them; only those that are there have data.
+// TestParseHeader checks every prefix of a file: it is too short, or it has all tensors at the same places as
+// the whole file. Only tensors within the prefix have data.
 func TestParseHeader(t *testing.T) {
 	path := writeFile(t, filepath.Join(t.TempDir(), "m.gguf"), everyKind(), smallTensors())
 	data, err := os.ReadFile(path)

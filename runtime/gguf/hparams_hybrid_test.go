@@ -10,7 +10,7 @@ import (
 
 const hybridFolder = "../../testdata/hybrid/"
 
-// TestHybridHParams: what the files of both architectures say.
+// TestHybridHParams checks the parameters of files of both architectures.
 func TestHybridHParams(t *testing.T) {
 	for name, want := range map[string]struct {
 		hybrid hparams.Hybrid
@@ -39,7 +39,7 @@ func TestHybridHParams(t *testing.T) {
 	}
 }
 
-// TestHybridErrors: a key that is missing, or that says what is not computed here, is named.
+// TestHybridErrors checks that the error names a key that is missing or has an unsupported value.
 func TestHybridErrors(t *testing.T) {
 	const ling, kimi = "bailingmoe3", "kimi-linear"
 	files := map[string]string{ling: "bailingmoe3-mini-Q4_K_M", kimi: "kimi-linear-mini-Q4_0"}
@@ -72,7 +72,8 @@ func TestHybridErrors(t *testing.T) {
 	}
 }
 
-// TestHybridLimits: dense layers have the limits of shared experts, and none of experts.
+// TestHybridLimits checks the limits of activations: a dense layer has a limit of shared experts and none of experts,
+// and a limit of nearly zero counts as none.
 func TestHybridLimits(t *testing.T) {
 	f := open(t, hybridFolder+"bailingmoe3-mini-Q4_K_M.gguf")
 	f.Set("bailingmoe3.swiglu_clamp_exp", Float32s([]float32{4, 4, 0.5, 0}))

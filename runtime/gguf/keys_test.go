@@ -52,7 +52,7 @@ func TestKeyRules(t *testing.T) {
 	}
 }
 
-// TestUnknownKeys: nobody knows what they change.
+// TestUnknownKeys checks that unknown keys of the architecture are refused, because their effect is unknown.
 func TestUnknownKeys(t *testing.T) {
 	for _, key := range []string{"attention.novelty", "rope.scaling.type.extra", "ss", ""} {
 		_, err := with(t, key, Uint32(7))
@@ -65,7 +65,7 @@ func TestUnknownKeys(t *testing.T) {
 	}
 }
 
-// TestUncovered: kin of the covered architectures are told what is not covered.
+// TestUncovered checks the error for architectures related to the covered ones: it names what is not covered.
 func TestUncovered(t *testing.T) {
 	for name, has := range uncovered {
 		m := smallModel()

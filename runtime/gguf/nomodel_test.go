@@ -8,7 +8,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestNotGGUF: what people save under a model's name is told by its beginning.
+// TestNotGGUF checks that other kinds of files under a model's name are recognised by their first bytes.
 func TestNotGGUF(t *testing.T) {
 	for data, want := range map[string]string{
 		"version https://git-lfs.github.com/spec/v1\noid sha256:ab\nsize 12\n": "Git LFS pointer",
@@ -35,7 +35,7 @@ func TestNotGGUF(t *testing.T) {
 	wantError(t, err, `magic is "GGUX"`)
 }
 
-// TestFolder: a folder's files say what it is.
+// TestFolder checks that the error for a folder names its kind, by the files in it.
 func TestFolder(t *testing.T) {
 	for name, want := range map[string]string{
 		"a.gguf": "a.gguf is a model", "model.safetensors": "MLX or Transformers", "x.txt": "is a folder; expected a GGUF file",
@@ -49,7 +49,7 @@ func TestFolder(t *testing.T) {
 	}
 }
 
-// TestNoModel: GGUF files of other kinds are named.
+// TestNoModel checks that the error for a GGUF file of another kind names the kind.
 func TestNoModel(t *testing.T) {
 	for _, c := range []struct {
 		key, value, want string
@@ -71,7 +71,7 @@ func TestNoModel(t *testing.T) {
 	wantError(t, err, "a vocabulary without weights")
 }
 
-// TestCheckTypes: a type that is not read is named, with how many tensors have it.
+// TestCheckTypes checks that the error for an unsupported type names the type and the number of its tensors.
 func TestCheckTypes(t *testing.T) {
 	for typ, want := range map[quant.Type]string{
 		31:    "Q4_0_4_4, which llama.cpp has removed; the Q4_0 or IQ4_NL file",

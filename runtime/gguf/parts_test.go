@@ -9,7 +9,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestParts: parts of two quantisations are refused, and mixes of one quantisation are not.
+// TestParts checks that parts of two quantisations are refused, and that mixes of one quantisation are not.
 func TestParts(t *testing.T) {
 	roles := []string{"attn_q_a", "attn_q_b", "attn_output", "ffn_gate_exps", "ffn_up_exps", "ffn_down_exps"}
 	uniform := func(typ quant.Type) []quant.Type {

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPreTokenizer: names and aliases are found; others are refused with the flag that helps.
+// TestPreTokenizer checks that names and aliases are found, and that the error for other names has the flag
+// that helps.
 func TestPreTokenizer(t *testing.T) {
 	for value, want := range map[string]string{"glm4": "glm4", "chatglm-bpe": "glm4", "joyai-llm": "deepseek-v3", "llama4": "kanana2",
 		"bailingmoe": "bailingmoe2", "llada-moe": "bailingmoe2"} {
@@ -22,7 +23,7 @@ func TestPreTokenizer(t *testing.T) {
 	}
 }
 
-// TestSet: a key that is set is found like one of the file.
+// TestSet checks that a key which was set is found like a key of the file.
 func TestSet(t *testing.T) {
 	f := open(t, smallModel().write(t))
 	before := len(f.Meta)

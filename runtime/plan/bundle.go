@@ -233,7 +233,7 @@ const (
 	SpaceRope                  // [n_ctx][QKRopeHeadDim/2][2] float32 (cos, sin)
 	SpaceRow                   // [Width]Row
 	SpaceTables                // block tables: [tables][MaxPages]uint32, the page of each PageRows positions
-	SpaceLogits                // [BatchRows][VocabSize] float32, of the rows that are wanted
+	SpaceLogits                // [BatchRows][VocabSize] float32: the logits of the wanted rows
 	SpaceArgs                  // the dispatch's constants, see Kernel.Constants
 	SpaceCounters              // the tickets of persistent threadgroups, at Offset; see Experts.Tickets
 	SpaceWanted                // [BatchRows]Row: the rows whose logits are wanted; Token is the row's place in SpaceRow

@@ -9,7 +9,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestCachePlanes: a page's planes follow each other, and hold what blocks of the type do.
+// TestCachePlanes checks that a page's planes follow each other, and have the size of the type's blocks.
 func TestCachePlanes(t *testing.T) {
 	for _, tt := range []struct {
 		lat, pe int

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestFor: devices of a class run its bundles, and others where it has none of the
-// same spec and activations.
+// TestFor checks that devices of a class run the bundles of this class, and other bundles only if the class
+// has none of the same spec and activations.
 func TestFor(t *testing.T) {
 	list := []*Bundle{
 		{Name: "a", Spec: "a"}, {Name: "ah", Spec: "a", Activations: ElemF16}, {Name: "an", Spec: "a", Class: ClassNVIDIA},
@@ -29,7 +29,7 @@ func TestFor(t *testing.T) {
 	}
 }
 
-// TestKernelFor: devices of a kernel class run their own kernel where there is one.
+// TestKernelFor checks that devices of a kernel class run their own kernel if there is one.
 func TestKernelFor(t *testing.T) {
 	b := &Bundle{Kernels: []Kernel{{Name: "a"}, {Name: "b"}, {Name: "b7", Class: ClassApple7, Instead: 1}, {Name: "other", Class: "other", Instead: 0}}}
 	for _, tt := range []struct {

@@ -65,7 +65,7 @@ func MaskWords(vocab int) int { return ceil(vocab, 32) }
 
 // PickLayout says where the arrays of SpacePick begin, in bytes.
 type PickLayout struct {
-	Rows    int   // the most rows after which tokens are picked: Bundle.BatchRows
+	Rows    int   // maximum number of rows with a pick: Bundle.BatchRows
 	Picks   int64 // [Rows]Pick, written by the host
 	Adjusts int64 // [Rows*PickAdjusts]Adjust, written by the host
 	Masks   int64 // [Rows][MaskWords]uint32, written by the host; the lowest bit is the first token
@@ -74,12 +74,12 @@ type PickLayout struct {
 	Tops    int64 // [Rows][groups]float32: the best value of each scanning threadgroup
 	TopIDs  int64 // [Rows][groups]uint32: the first token with that value
 	Kept    int64 // [Rows][vocab]float32: the values that top-k leaves, and a few below them
-	KeptIDs int64 // [Rows][vocab]uint32: their tokens, in ascending order
+	KeptIDs int64 // [Rows][vocab]uint32: the tokens of Kept, in ascending order
 	Bytes   int64 // size of the whole space
 }
 
-// PickLayoutOf is the layout of SpacePick for a number of rows and a vocabulary that is scanned by groups
-// threadgroups. Arrays begin at multiples of 256 bytes.
+// PickLayoutOf returns the layout of SpacePick for a number of rows and a vocabulary that groups threadgroups scan.
+// Arrays begin at multiples of 256 bytes.
 func PickLayoutOf(rows, vocab, groups int) PickLayout {
 	l := PickLayout{Rows: rows}
 	l.Bytes = layOut([]array{
@@ -121,7 +121,7 @@ func (p *ScanPicks) Scanned() int { return ceil(p.Vocab, p.Block) }
 // GroupsOfPick is how many threadgroups scan the logits of one pick.
 func (p *ScanPicks) GroupsOfPick() int { return ceil(p.Scanned(), p.Blocks) }
 
-// Rows is the most rows after which tokens are picked.
+// Rows returns the maximum number of rows with a pick.
 func (p *ScanPicks) Rows() int { return batchRows(p.MaxBatch) }
 
 // Groups implements Part.
@@ -154,7 +154,7 @@ type PickTokens struct {
 	MaxBatch             int // Bundle.MaxBatch
 }
 
-// Rows is the most rows after which tokens are picked.
+// Rows returns the maximum number of rows with a pick.
 func (p *PickTokens) Rows() int { return batchRows(p.MaxBatch) }
 
 // Groups implements Part.

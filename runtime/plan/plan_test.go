@@ -38,7 +38,7 @@ func TestSplits(t *testing.T) {
 	}
 }
 
-// TestTemperature: values of Mistral Large 3, and a bundle without one.
+// TestTemperature checks the values of Mistral Large 3, and a bundle without a temperature.
 func TestTemperature(t *testing.T) {
 	large := Temperature{Scale: 0.1, Length: 8192}
 	for pos, want := range map[int]float64{0: 1, 8191: 1, 8192: 1.0693147, 16383: 1.0693147, 16384: 1.1098612} {
@@ -51,7 +51,7 @@ func TestTemperature(t *testing.T) {
 	}
 }
 
-// TestGroups: every row has a threadgroup, and none has nothing to do.
+// TestGroups checks that every row has a threadgroup, and that every threadgroup has work.
 func TestGroups(t *testing.T) {
 	for _, tt := range []struct {
 		part Part
@@ -88,7 +88,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestPickLayout: the arrays lie one after the other at multiples of 256 bytes, with places for as many rows as a batch has.
+// TestPickLayout checks the offsets: the arrays follow each other at multiples of 256 bytes, and have a place for each
+// row of a batch.
 func TestPickLayout(t *testing.T) {
 	want := PickLayout{Rows: 16, Picks: 0, Adjusts: 1280, Masks: 787712, Tokens: 787968, Values: 804352, Tops: 810752, TopIDs: 811008, Kept: 811264, KeptIDs: 817664, Bytes: 824064}
 	if got := PickLayoutOf(16, 100, 3); got != want {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestExpand: each repetition is some layers further on, in its cache too, and shares no
+// TestExpand checks that each repetition is some layers later, with the caches of those layers, and shares no
 // memory with the others.
 func TestExpand(t *testing.T) {
 	operands := func(cache int) []Operand {

@@ -65,20 +65,21 @@ func StrideOf(n int) int { return ceil(n, StrideAlign) * StrideAlign }
 // MaxWidth is the most rows of a sequence. Sizes and indices over all rows fit their types up to it.
 const MaxWidth = 1 << 12
 
-// The most rows of a batch: wider sequences are prompts. A bundle says how many those are (Bundle.BatchRows).
+// The maximum number of rows of a batch. Wider sequences are for prompts. See Bundle.BatchRows.
 const (
-	DefaultBatch = 16 // in bundles that do not say
-	LargestBatch = 32 // in any: memory that no bundle sizes is for that many
+	DefaultBatch = 16 // in a bundle without MaxBatch
+	LargestBatch = 32 // in any bundle; the size of memory that does not depend on a bundle
 )
 
-// BatchRows is the most rows of a batch. Memory and strides of what is wanted, and of what picks tokens, are for that many.
+// BatchRows returns the maximum number of rows of a batch. The memory of wanted rows, logits and picks has a place for
+// each of them.
 func (b *Bundle) BatchRows() int { return batchRows(b.MaxBatch) }
 
 func batchRows(most int) int { return cmp.Or(most, DefaultBatch) }
 
-// WantedRows is the most rows of a replay of a number of rows, of a bundle with batches of batch rows, whose logits are
-// computed, and after which tokens are picked: all of a batch, few of a prompt. A sequence of several rows moves what
-// their logits are computed from to the front, see GatherVec: its Head computes no others.
+// WantedRows returns the maximum number of rows whose logits one replay of rows rows computes: all rows of a batch, at
+// most DefaultBatch rows of a prompt. Tokens are picked after these rows only. batch is the bundle's BatchRows. A sequence
+// of several rows moves the hidden states of the wanted rows to the front (GatherVec), and its Head computes only these.
 func WantedRows(rows, batch int) int {
 	if rows <= batch {
 		return rows

@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestSourceSum: it is that of the text that a device is given, or what is kept in its place.
+// TestSourceSum checks that the sum is that of the text that a device gets, or the stored sum if there is no
+// text.
 func TestSourceSum(t *testing.T) {
 	const text, kept = "kernel void f();\n", "0123"
 	sum := func(s string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(s))) }

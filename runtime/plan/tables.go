@@ -50,20 +50,20 @@ func OfCache(layer int) Operand { return Operand{Space: SpaceKV, Index: layer} }
 // OfArgs is an operand: the dispatch's constants, with their size in bytes.
 func OfArgs(bytes int64) Operand { return Operand{Space: SpaceArgs, Bytes: bytes} }
 
-// OfPick is a byte range in the memory of picks.
+// OfPick is an operand: bytes bytes of the memory of picks, from offset on.
 func OfPick(offset, bytes int64) Operand {
 	return Operand{Space: SpacePick, Offset: offset, Bytes: bytes}
 }
 
-// OfCounter is a byte range among the counters.
+// OfCounter is an operand: bytes bytes of the counters, from offset on.
 func OfCounter(offset, bytes int64) Operand {
 	return Operand{Space: SpaceCounters, Offset: offset, Bytes: bytes}
 }
 
-// VecOf is vectors in a slot, a number of elements apart.
+// VecOf returns the vectors in a slot. Each begins stride elements after the one before.
 func VecOf(slot, stride int) Vec { return Vec{Slot: slot, Stride: stride} }
 
-// The slots that most kernels have.
+// The slots of most kernels.
 var (
 	RowSlot    = Slot{Name: "current", Space: SpaceRow, Elem: ElemRow}
 	ArgsSlot   = Slot{Name: "args", Space: SpaceArgs, Elem: ElemArgs}

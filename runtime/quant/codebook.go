@@ -16,7 +16,7 @@ type CodeBook struct {
 	codes  []uint16
 	// values is the entries: value i is byte i, signed, from the lowest on.
 	values []uint64
-	// starts are the beginnings of entries, for a search.
+	// starts returns the first halves of the entries, for nearest. It computes them once.
 	starts func() []start
 }
 
@@ -47,7 +47,7 @@ func newCodeBook(name string, group int, levels []int8, codes []uint16) *CodeBoo
 	return b
 }
 
-// byStart groups the entries by their first halves.
+// byStart returns the distinct first halves, each with the second halves of its entries.
 func (b *CodeBook) byStart() (list []start) {
 	for i := range b.codes {
 		var first, last [4]uint8
@@ -89,12 +89,13 @@ func (b *CodeBook) Words() []uint32 {
 	return words
 }
 
-// nearest returns the entry with the least sum of squared distances from x - shift; of several the first.
+// nearest returns the entry with the least sum of squared distances from x - shift, and that sum. Of several such
+// entries it returns the first.
 // A first half is skipped if its own distance, with the nearest levels after it, already exceeds the best sum.
 // Rounding cannot change this: rounded sums of larger squares are not smaller.
 func (b *CodeBook) nearest(x []float32, shift float32) (entry int, distance float32) {
-	var squares [8][8]float32 // by value and code
-	var least [8]float32      // by value
+	var squares [8][8]float32 // squares[j][code] is the squared distance of value j from the level of a code
+	var least [8]float32      // least[j] is the least of squares[j]
 	for j, f := range x {
 		least[j] = float32(math.Inf(1))
 		for code, level := range b.levels {

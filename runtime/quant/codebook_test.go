@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestNearest: the entry that is found is the first one at the least distance, as a search by the
-// definition finds it, also of values midway between two levels, and of ones that are no numbers.
+// TestNearest checks that nearest finds the first entry at the least distance, as a search of all entries does.
+// The values include ones midway between two levels, NaN and infinity.
 func TestNearest(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, b := range CodeBooks() {
@@ -16,7 +16,7 @@ func TestNearest(t *testing.T) {
 			for i := range x {
 				switch l := float32(b.levels[rng.IntN(len(b.levels))]); n % 4 {
 				case 0:
-					x[i] = l // an entry, or near one
+					x[i] = l // an entry or close to an entry
 				case 1:
 					x[i] = (l + float32(b.levels[rng.IntN(len(b.levels))])) / 2
 				default:

@@ -2,7 +2,7 @@ package quant
 
 import "testing"
 
-// TestNames: types that are not read have ggml's names.
+// TestNames checks that unsupported types have ggml's names.
 func TestNames(t *testing.T) {
 	for typ, want := range map[Type][2]string{
 		Q4_K: {"q4_k", ""}, 9: {"q8_1", ""}, 32: {"q4_0_4_8", "removed"}, 38: {"iq4_nl_8_8", "removed"}, 153: {"iq2_kt", "ik_llama.cpp"},

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestSplitRows: fields of the blocks of a row lie side by side, rows begin at multiples of
-// 16 bytes, and nothing is lost.
+// TestSplitRows checks that the fields of a row's blocks are stored side by side, that rows begin at
+// multiples of 16 bytes, and that nothing is lost.
 func TestSplitRows(t *testing.T) {
 	for _, c := range []struct {
 		typ   Type

@@ -21,11 +21,11 @@ import (
 	"mla/runtime/system/npy"
 )
 
-// without is a bundle whose PTX does not lie beside the program of the tests.
+// without is a bundle that has no PTX file beside the test program.
 const without = "glm47tiny"
 
-// mlarun builds the program once for all tests, and puts the PTX of two bundles beside it, as
-// `make ptx build` does.
+// mlarun builds the program and the PTX files of two bundles in a temporary folder, as `make ptx build` does, and
+// returns the program's path.
 func mlarun(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -45,13 +45,14 @@ func mlarun(t *testing.T) string {
 	return program
 }
 
-// bundle is the one of a name.
+// bundle returns the bundle with a name.
 func bundle(name string) *plan.Bundle {
 	all := generated.Bundles()
 	return all[slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == name })]
 }
 
-// line is a command line on the stand-in with the kernels of the bundle of a name.
+// line returns the command that runs program with args on the stand-in. The stand-in runs the Metal source of the
+// named bundle.
 func line(program, name, args string, env ...string) (*exec.Cmd, error) {
 	cmd := exec.Command(program, append(strings.Fields(args), "-cuda-lib", os.Getenv(libVariable))...)
 	metal := filepath.Join(filepath.Dir(program), name+".metal")
@@ -62,7 +63,7 @@ func line(program, name, args string, env ...string) (*exec.Cmd, error) {
 	return cmd, nil
 }
 
-// run runs a command line.
+// run runs the command that line returns, and returns its output.
 func run(program, name, args string, env ...string) (stdout, stderr string, err error) {
 	cmd, err := line(program, name, args, env...)
 	if err != nil {
@@ -92,7 +93,7 @@ func (i *interrupter) Write(p []byte) (int, error) {
 
 const references = "../../testdata/reference/"
 
-// TestProgram runs mlarun with the PTX that lies beside it.
+// TestProgram checks mlarun on the stand-in, with PTX files beside the program.
 func TestProgram(t *testing.T) {
 	program := mlarun(t)
 	youtu := " -device cuda -kv f32 -model " + references + "youtu-tiny-F32.gguf"

@@ -15,8 +15,8 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// TestCrowd: a model of experts of class nvidia runs up to 32 sessions in one replay, and each has the logits and the
-// tokens that it has alone, by the printed kernels and by the Go references.
+// TestCrowd checks that up to 32 sessions in one replay each have the logits and tokens that they have alone. The model
+// has experts and is compiled for class nvidia. The CPU device runs it, and in the deep tier the printed kernels do.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
 	const stem = root + "testdata/reference/dsv2lite-mini-Q4_K_M"

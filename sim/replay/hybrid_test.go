@@ -78,7 +78,7 @@ func (run hybridRun) compile(t *testing.T, path string) *plan.Bundle {
 		t.Fatal(err)
 	}
 	s.Activations = run.act
-	s.Tuning.AttendHeads.From = plan.DefaultBatch + 1 // prompts expand heads
+	s.Tuning.AttendHeads.From = plan.DefaultBatch + 1 // every prompt expands heads
 	b, err := gen.Compile(s.WithSequences(run.widths...), nil)
 	if err != nil {
 		t.Fatal(err)

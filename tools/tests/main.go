@@ -3,10 +3,10 @@
 //
 //	go run ./tools/tests            the fast tier: make test
 //	go run ./tools/tests -deep      all tests: make prove
-//	go run ./tools/tests -list-deep what the deep tier has besides
+//	go run ./tools/tests -list-deep print the tests that the deep tier adds or changes
 //
-// All tests are the fast tier, which Go's cache answers where it has passed before, and then
-// those that the tag deep changes.
+// -deep runs the fast tier first: packages that have passed before come from Go's cache. Then it runs the
+// tests that the build tag deep changes (deeptests.go).
 //
 // Arguments name packages; without any, all packages of the module are tested.
 package main
@@ -64,7 +64,7 @@ func run(o options) error {
 	if err != nil || o.list {
 		return errors.Join(err, printDeep(os.Stdout, dirs))
 	}
-	packages, pattern, err := deeper(dirs)
+	packages, pattern, err := deepPackages(dirs)
 	if err != nil {
 		return err
 	}
@@ -75,7 +75,7 @@ func run(o options) error {
 	return errors.Join(run(o), runTier(deep, packages))
 }
 
-// runTier runs the tests of packages in one tier.
+// runTier runs the tests of packages in the tier that o selects.
 func runTier(o options, packages []string) error {
 	packages, elsewhere := runnable(packages, runtime.GOOS)
 	for _, p := range elsewhere {

@@ -47,7 +47,7 @@ no event
 	}
 }
 
-// TestLeft: the time left follows from recorded times and from how fast this machine is.
+// TestLeft checks that the remaining time follows from recorded times and from how fast this machine is.
 func TestLeft(t *testing.T) {
 	p := newProgress(new(bytes.Buffer), []string{"a", "b", "new"}, map[string]float64{"a": 60, "b": 20})
 	p.began = time.Unix(0, 0)
@@ -104,8 +104,8 @@ func TestTimes(t *testing.T) {
 	}
 }
 
-// TestDeepTests: what the tag deep changes is found by any way from a test to it, and nothing
-// else is.
+// TestDeepTests checks that deepTests finds every test that the tag deep changes, directly or through other
+// declarations, and no other test.
 func TestDeepTests(t *testing.T) {
 	const asks = "func examples() int {\n\tif deep.On {\n\t\treturn 9\n\t}\n\treturn 1\n}\n"
 	for _, tt := range []struct {
@@ -138,7 +138,7 @@ func TestDeepTests(t *testing.T) {
 		if err != nil || !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(strings.Fields(want)))) {
 			t.Errorf("%s: %q, %v; want %s", tt.name, got, err, want)
 		}
-		packages, pattern, err := deeper(map[string]string{"mla/a": dir})
+		packages, pattern, err := deepPackages(map[string]string{"mla/a": dir})
 		if err != nil || len(packages) != min(1, len(got)) || regexp.MustCompile(pattern).MatchString("TestFast") {
 			t.Errorf("%s: %q %s, %v", tt.name, packages, pattern, err)
 		}

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// testPackages lists the packages that have tests in the chosen tier, with their folders.
+// testPackages returns the packages that have tests in the tier that o selects, with the folder of each.
 func testPackages(o options) (map[string]string, error) {
 	args := append([]string{"list"}, o.tags()...)
 	args = append(args, "-f", "{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}\t{{.Dir}}{{end}}")

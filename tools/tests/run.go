@@ -26,7 +26,7 @@ func goTest(o options, packages []string, p *progress, interrupted <-chan os.Sig
 	if o.race {
 		args = append(args, "-race")
 	}
-	if o.race || o.deep { // make vet has looked at the tests of both tiers, with more checks
+	if o.race || o.deep { // make vet checks the tests of both tiers more thoroughly
 		args = append(args, "-vet=off")
 	}
 	if o.pattern != "" {

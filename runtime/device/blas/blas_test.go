@@ -18,10 +18,11 @@ import (
 	"mla/runtime/quant"
 )
 
-// libraryVariable names a library for those who cannot compile one.
+// libraryVariable is an environment variable: the path of a library, for machines without a C compiler.
 const libraryVariable = "MLA_TEST_BLAS"
 
-// standIn is a library to call: the system's, or testdata/sgemm.c, for which arguments choose another processor.
+// standIn returns the path of a library to call: the system's, or one compiled from testdata/sgemm.c. The
+// arguments choose another processor.
 func standIn(t *testing.T, arguments ...string) string {
 	t.Helper()
 	if path := cmp.Or(os.Getenv(libraryVariable), System()); path != "" {
@@ -40,7 +41,7 @@ func compiled(t *testing.T, source string, arguments ...string) string {
 	return path
 }
 
-// TestOpen: all fourteen arguments reach the library, in several goroutines at a time.
+// TestOpen checks that all fourteen arguments reach the library, with several goroutines at a time.
 func TestOpen(t *testing.T) {
 	l, err := Open(standIn(t))
 	if err != nil {
@@ -92,7 +93,7 @@ func TestOpenWhatIsNone(t *testing.T) {
 	}
 }
 
-// model has a matrix and a norm.
+// model returns a model with a matrix and a norm.
 func model(t *testing.T) *device.Model {
 	t.Helper()
 	const rows, cols = 100, 256
@@ -115,7 +116,8 @@ func model(t *testing.T) *device.Model {
 	}
 }
 
-// TestChoose: a library is used where it is right and quicker, and said in either case.
+// TestChoose checks that Choose uses a library only if it is right and faster, and that Choose returns the reason
+// in either case.
 func TestChoose(t *testing.T) {
 	t.Cleanup(func() { linalg.SetLibrary(nil) })
 	path := standIn(t)
@@ -137,7 +139,7 @@ func TestChoose(t *testing.T) {
 	if said := Choose(&slow, m, 2); !strings.Contains(said, filepath.Base(path)+" is not used: 0.") || !strings.Contains(said, "times as fast") {
 		t.Errorf("a slow library: %s", said)
 	}
-	if n := calls.Load(); n > 2*10 { // each takes one of two workers half of the time that there is
+	if n := calls.Load(); n > 2*10 { // two workers; each may call until the time is up, and a call takes half of that time
 		t.Errorf("a slow library is called %d times until it is found out", n)
 	}
 	if said := Choose(&wrong, m, 2); !strings.Contains(said, "is not used: row ") || !strings.Contains(said, "the loops make") {
@@ -155,7 +157,8 @@ func TestChoose(t *testing.T) {
 	}
 }
 
-// TestDevice: the CPU device chooses once, for a model with room for prompts, and runs on.
+// TestDevice checks that the CPU device chooses a library once, for a model that is loaded for prompts, and
+// that the model then runs.
 func TestDevice(t *testing.T) {
 	d := choosing{fake{}, standIn(t)}
 	for _, width := range []int{1, 16} {

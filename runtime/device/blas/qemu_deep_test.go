@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestArm64 calls a library of linux/arm64, whose calling convention macOS has for these arguments, too: the last
-// four are on the stack, where each takes eight bytes or is aligned to as many.
+// TestArm64 checks calls of a library of linux/arm64. macOS has the same calling convention for these
+// arguments: the last four are on the stack, and each takes eight bytes or is aligned to eight.
 func TestArm64(t *testing.T) {
 	lib := standIn(t, "--target=aarch64-linux-gnu")
 	exe := filepath.Join(t.TempDir(), "arm64.test")

@@ -16,8 +16,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// TestTable: larger chips of a generation are faster, and 2·128 operations a core and cycle
-// give a clock that such GPUs have.
+// TestTable checks the table of chips: larger chips of a generation are faster, and 2·128 operations per core
+// and cycle imply a plausible clock.
 func TestTable(t *testing.T) {
 	for i, c := range All {
 		if ghz := c.TFlops * 1e3 / (256 * float64(c.Cores)); ghz < 1.2 || ghz > 1.8 {

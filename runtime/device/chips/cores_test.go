@@ -2,7 +2,8 @@ package chips
 
 import "testing"
 
-// TestCores: what the system counts comes before the full chip of the GPU's name.
+// TestCores checks that the number of cores comes from the system, and from the GPU's name only if the system
+// does not say it.
 func TestCores(t *testing.T) {
 	for _, tt := range []struct {
 		gpu, says string

@@ -20,7 +20,7 @@ func deltaVectorsOf(rng *rand.Rand, n, count int) (list [][]float32) {
 	return list
 }
 
-// TestDeltaRule compares the loop that reads each column once with the formula in float64, over many rows.
+// TestDeltaRule checks the loop that reads each column once against the formula in float64, over many rows.
 func TestDeltaRule(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 7))
 	for _, n := range []int{32, 64, 128} {

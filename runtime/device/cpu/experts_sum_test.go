@@ -50,7 +50,7 @@ func TestExpertsSum(t *testing.T) {
 	}
 }
 
-// TestFaultyRouting replays a plan that reads routings where there are none.
+// TestFaultyRouting checks a plan that reads routings where there are none.
 func TestFaultyRouting(t *testing.T) {
 	rg := newRig(t, 14)
 	rg.bundle.Model.MoE.NRoutedExperts = 3

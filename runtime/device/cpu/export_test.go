@@ -1,6 +1,6 @@
 package cpu
 
-// RunInBatches lets few rows run in batches at any depth, until it is undone.
+// RunInBatches makes few rows run in batches at any depth. The returned function undoes this.
 func RunInBatches() (undo func()) {
 	before := leastShared
 	leastShared = 0

@@ -7,8 +7,8 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestGroupExperts lists the selections of live rows by expert, and fails for an expert that
-// there is not.
+// TestGroupExperts checks that the selections of live rows are listed by expert, and that an expert outside
+// the model is an error.
 func TestGroupExperts(t *testing.T) {
 	rows := [][]plan.Routing{{{Expert: 3}, {Expert: 1}}, {{Expert: 1}, {Expert: 0}}, {{Expert: 3}, {Expert: 9}}}
 	for _, tt := range []struct {

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Guard lets all memory that runners get from now on end where a page begins that must not be touched. The function
-// that it returns unmaps this memory: the runners must be closed.
+// Guard places all memory that runners get from now on right before an inaccessible page. The returned
+// function unmaps this memory; the runners must be closed before.
 func Guard(t *testing.T) (free func()) {
 	var mu sync.Mutex
 	var all [][]byte
@@ -39,7 +39,7 @@ func Guard(t *testing.T) (free func()) {
 	}
 }
 
-// guarded maps n bytes, which begin at a multiple of 8 and end less than 8 before a page that must not be touched.
+// guarded maps n bytes that begin at a multiple of 8 and end at most 7 bytes before an inaccessible page.
 func guarded(n int64) (whole, part []byte, err error) {
 	page := int64(os.Getpagesize())
 	size := (n + page - 1) / page * page
@@ -55,7 +55,8 @@ func guarded(n int64) (whole, part []byte, err error) {
 	return whole, whole[from : from+n : from+n], nil
 }
 
-// TestGuard: the first byte after the memory, up to its alignment, cannot be touched, nor the last one before its page.
+// TestGuard checks that the first byte after the memory, up to its alignment, is inaccessible, and so is the
+// last byte before its page.
 func TestGuard(t *testing.T) {
 	defer Guard(t)()
 	for _, n := range []int64{8, 4000, 4096, 4104} {
@@ -72,7 +73,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// faults says whether f touches memory that is not there.
+// faults reports whether f touches inaccessible memory.
 func faults(f func()) (did bool) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() { did = recover() != nil }()

@@ -27,9 +27,9 @@ var (
 	seed  = flag.Uint64("seed", 1, "of the first of them")
 )
 
-// TestHostilePlans changes plans at random, on and on from those that package verify accepts, and runs these on the CPU
-// device between guard pages: its loops are made of the plan's numbers. They may fail; they may touch nothing that is
-// not theirs, and no part of the program may panic.
+// TestHostilePlans changes plans at random and runs those that package verify accepts, on the CPU device
+// between guard pages. The numbers of a plan control the device's loops. A replay may fail, but it must not
+// touch other memory or panic.
 func TestHostilePlans(t *testing.T) {
 	plans := race.Rounds(*plans)
 	for _, b := range generated.Bundles() {
@@ -61,8 +61,8 @@ func open(t *testing.T, path string) *gguf.File {
 	return file
 }
 
-// mutants changes a plan up to 40 times, runs what is accepted, and returns how many plans it made. Every fourth chain
-// begins with a lie.
+// mutants changes a plan up to 40 times, runs every plan that is accepted, and returns the number of plans it
+// made. Every fourth chain begins with a lie.
 func mutants(t *testing.T, file *gguf.File, b *plan.Bundle, rng *rand.Rand, most int, count map[string]int) (n int) {
 	var done []string
 	for n = range min(most, 40) {
@@ -99,14 +99,14 @@ func mutants(t *testing.T, file *gguf.File, b *plan.Bundle, rng *rand.Rand, most
 	return n + 1
 }
 
-// unsafeFailure says that an error stands for a panic, or for memory that was not there.
+// unsafeFailure reports whether an error stands for a panic or for a read or write of missing memory.
 func unsafeFailure(err error) bool {
 	var panicked *cpu.PanicError
 	var lost *gguf.LostError
 	return errors.As(err, &panicked) || errors.As(err, &lost)
 }
 
-// run replays some rows of a plan between guard pages, and says how far it came.
+// run replays some rows of a plan between guard pages, and returns the last stage that it reached.
 func run(t *testing.T, what string, rng *rand.Rand, file *gguf.File, b *plan.Bundle) (stage string, err error) {
 	defer cpu.Guard(t)()
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
@@ -137,7 +137,7 @@ func run(t *testing.T, what string, rng *rand.Rand, file *gguf.File, b *plan.Bun
 	return "ran", nil
 }
 
-// configuration draws what mlarun can ask for.
+// configuration returns a random configuration that mlarun could ask for.
 func configuration(rng *rand.Rand, b *plan.Bundle) device.Config {
 	c := device.Config{
 		Context: []int{40, 130, 200}[rng.IntN(3)], KV: []quant.Type{quant.F32, quant.F16, quant.Q8_0}[rng.IntN(3)],
@@ -181,8 +181,8 @@ func replays(rng *rand.Rand, r device.Runner, b *plan.Bundle, c device.Config) e
 	return nil
 }
 
-// TestLiars: plans that lie are refused, and the CPU device survives those that nobody has verified, too. They run on
-// several workers again and again, since what they do depends on which worker comes first.
+// TestLiars checks that package verify refuses plans that lie, and that the CPU device survives these plans
+// unverified. Several workers run them repeatedly, because the effect depends on which worker comes first.
 func TestLiars(t *testing.T) {
 	for _, b := range generated.Bundles() {
 		path, ok := planfuzz.Files[b.Name]

@@ -8,8 +8,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestTakes: for every bundle, what the device allocates is what Takes says, and what a GPU takes
-// beside it is what the bundle picks tokens by.
+// TestTakes checks for every bundle that the device allocates as much as Takes says. A GPU also needs the
+// memory of picks.
 func TestTakes(t *testing.T) {
 	for _, b := range generated.Bundles() {
 		m := &device.Model{Bundle: b, Regions: [][]byte{{}}}

@@ -25,8 +25,8 @@ func (rg *rig) checkNormPartial(t *testing.T, r *runner, h *plan.NormPartial, we
 	check(t, "squares", rg.read(r, h.Squares, len(squares)), squares, tolerance(plan.ElemF32))
 }
 
-// TestNormPartial: both halves of a norm around a mat-vec, also where the plain
-// result is not stored and where a worker's rows do not fit its scratch memory.
+// TestNormPartial checks both halves of a norm around a mat-vec, also if the plain result is not stored or a
+// worker's rows do not fit its scratch memory.
 func TestNormPartial(t *testing.T) {
 	for _, c := range []struct {
 		rows, perGroup, group int
@@ -78,7 +78,7 @@ func TestNormPartial(t *testing.T) {
 	}
 }
 
-// TestEmbedNormPartial: the embedding makes the first half of a norm as a mat-vec does.
+// TestEmbedNormPartial checks that the embedding makes the first half of a norm as a mat-vec does.
 func TestEmbedNormPartial(t *testing.T) {
 	rg := newRig(t, 6)
 	const dim = 96

@@ -12,7 +12,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// bad is a CPU kernel of which one unit does what it must not.
+// bad is a CPU kernel in which one unit does something forbidden.
 type bad struct {
 	at int
 	do func()
@@ -26,7 +26,8 @@ func (b *bad) run(_ *worker, lo, hi int) {
 	}
 }
 
-// TestPanic: what a part panics with is an error of the replay, on every worker, and the next replay works.
+// TestPanic checks that a panic of a part is an error of the replay, on every worker, and that the next
+// replay works.
 func TestPanic(t *testing.T) {
 	for name, do := range map[string]func(){
 		"an index":   func() { var x []int; _ = x[len(os.Args)+5] },
@@ -57,7 +58,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// poolOf is a pool of some workers with a sequence of two phases.
+// poolOf returns a pool of some workers with a sequence of two phases.
 func poolOf(threads int, ph phase) *pool {
 	workers := make([]*worker, threads)
 	for i := range workers {
@@ -68,8 +69,8 @@ func poolOf(threads int, ph phase) *pool {
 
 var sink int // so that reads are not left out
 
-// TestLostFile: a file that was made shorter under the map is an error that names it, whoever reads it: Go or assembly,
-// the caller or a goroutine of the pool.
+// TestLostFile checks that a mapped file which was made shorter is an error with the file's name. The reader
+// may be Go or assembly, in the caller or in a goroutine of the pool.
 func TestLostFile(t *testing.T) {
 	data, err := os.ReadFile("../../../testdata/tinychat.gguf")
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestInBatches: rows that are too few for expanded heads have the logits in batches that they
-// have together, those of all pieces in their order. Both forms round in their own order: the
-// tolerance is that of the reference logits.
+// TestInBatches checks rows that are too few to expand heads: run in batches they have the same logits as in
+// one replay, in the same order. Both forms round in their own order, so the tolerance is that of the
+// reference logits.
 func TestInBatches(t *testing.T) {
 	m, done, err := reference.Bind("youtu-mini-Q4_0", generated.Bundles(), "f32")
 	if err != nil {

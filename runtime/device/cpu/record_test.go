@@ -98,8 +98,8 @@ func TestHostileOperands(t *testing.T) {
 	}
 }
 
-// TestHostileBundles bends what is not an operand, so that a CPU kernel would reach memory that is not there. The other rules
-// of plans are those of package verify.
+// TestHostileBundles checks that other changes of a bundle, by which a CPU kernel would reach missing memory,
+// are errors. Package verify checks the other rules of plans.
 func TestHostileBundles(t *testing.T) {
 	part := func(i int) func(*rig) plan.Part { return func(rg *rig) plan.Part { return rg.kernel.Parts[i] } }
 	matVec := func(rg *rig) *plan.MatVec { return part(0)(rg).(*plan.MatVec) }

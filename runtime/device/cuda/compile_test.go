@@ -16,7 +16,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// made is the PTX of a bundle that make ptx left.
+// made returns the PTX of a bundle, from the file of `make ptx`.
 func made(b *plan.Bundle) (string, error) {
 	file, err := os.ReadFile(filepath.Join("../../../generated", strings.TrimSuffix(b.Spec, ".yaml"), ptxfile.FileName(b.Name)))
 	if err != nil {
@@ -25,10 +25,10 @@ func made(b *plan.Bundle) (string, error) {
 	return ptxfile.Text(b, file)
 }
 
-// BenchmarkCompile measures how long the driver takes for all of a bundle's kernels, and
-// for those that a file of profile q4_0 needs, which is what a runner hands it. It needs
-// a GPU, PTX of the bundles (make ptx), and CUDA_CACHE_DISABLE=1: else the
-// driver compiles once.
+// BenchmarkCompile measures how long the driver takes to compile all kernels of a bundle, and only the kernels
+// that a model file of profile q4_0 needs. A runner compiles only the kernels that it needs. The benchmark needs a
+// GPU, the PTX of the bundles (make ptx) and CUDA_CACHE_DISABLE=1. Without this variable the driver caches its
+// first result.
 func BenchmarkCompile(b *testing.B) {
 	d, err := Open(Options{PTX: made})
 	if err != nil {

@@ -39,6 +39,6 @@ func crowd(lib string) error {
 	if err != nil {
 		return err
 	}
-	// The tolerance is that of logits: another order of float32 sums.
+	// The tolerance is the rounding error of logits: a batch adds float32 numbers in another order.
 	return errors.Join(reference.Crowd(d, m, device.Config{KV: quant.F32}, 1e-3, 17, 31, 32), done(), leaks(lib))
 }

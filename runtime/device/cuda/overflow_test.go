@@ -20,9 +20,9 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// overflow: halves are what a GPU runs, and where it picks no token for an activation beyond their
-// range, the text goes on with floats. These run on the CPU: the stand-in has the kernels of one
-// source.
+// overflow checks the change from halves to floats: a GPU runs halves, and where an activation exceeds their
+// range and no token can be picked, the text continues with floats. The floats run on the CPU, because the
+// stand-in has the kernels of one source.
 func overflow(lib string) (err error) {
 	folder, err := os.MkdirTemp("", "overflow")
 	if err != nil {

@@ -63,7 +63,7 @@ func TestPTX(t *testing.T) {
 	}
 }
 
-// TestPTXDynamic: what an entry asks for goes with it, as text and as a number.
+// TestPTXDynamic checks that an entry keeps its demand for dynamic shared memory, as text and as a number.
 func TestPTXDynamic(t *testing.T) {
 	p, err := parsePTX(dynamicText)
 	if err != nil {
@@ -123,7 +123,8 @@ func TestPTXRejects(t *testing.T) {
 	}
 }
 
-// TestPTXNeeds: a kernel that asks for more than the GPU has is refused before anything is compiled.
+// TestPTXNeeds checks that a kernel which needs more memory than the GPU has is refused before anything is
+// compiled.
 func TestPTXNeeds(t *testing.T) {
 	p, err := parsePTX(dynamicText)
 	if err != nil {
@@ -136,7 +137,7 @@ func TestPTXNeeds(t *testing.T) {
 	}
 }
 
-// FuzzPTX: no text brings the parser down, and what it takes is all of it.
+// FuzzPTX checks that no text makes the parser panic, and that an accepted text is parsed completely.
 func FuzzPTX(f *testing.F) {
 	f.Add(text)
 	f.Add(dynamicText)

@@ -37,7 +37,7 @@ type runner struct {
 	stream     cu.Stream
 	rows       *cu.Pinned // [ring][batch+width]plan.Row: the wanted rows, then all rows
 	width      int
-	batch      int // rows of one, at most
+	batch      int // maximum number of rows of a batch
 	tables     *device.Tables
 	planes     plan.Planes // the layout of a page
 	stateBytes int         // of one session

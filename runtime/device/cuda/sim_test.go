@@ -31,20 +31,20 @@ import (
 
 const caseVariable = "MLA_CUDA_CASE"
 
-// library is the stand-in.
+// library returns the path of the stand-in.
 func library(t *testing.T) string {
 	t.Helper()
 	return devicetest.Library(t, "../../..", "libcudasim.so", "MLA_CUDA_LIB")
 }
 
-// testCase runs with the stand-in. It returns what is wrong.
+// testCase runs a function with the stand-in. The function returns an error that says what is wrong.
 type testCase struct {
 	bundle string // whose kernels run
 	run    func(lib string) error
 }
 
-// parts are cases that run some of a bundle's kernels: those whose functions begin with one
-// of these names.
+// parts lists the cases that run only some kernels of a bundle: those whose functions begin with one of these
+// names.
 var parts = map[string][]string{
 	"check q8":    {"attend_q8_0", "attend_x16_q8_0", "q_b_store_kv_q4_0_q8_0", "q_b_store_kv_x16_q4_0_q8_0"},
 	"check heads": {"expand_keys_expand_values_x24", "attention_x24"},
@@ -102,7 +102,7 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// fastBundle is the bundle that the fast tier runs, with checked kernels alone.
+// fastBundle is the bundle that the fast tier runs, with checked kernels only.
 const fastBundle = "yoututiny"
 
 // TestStandIn runs the runtime on the stand-in.
@@ -195,14 +195,14 @@ func TestStandIn(t *testing.T) {
 	}
 }
 
-// bundle finds a bundle that is part of this program.
+// bundle returns the program's bundle with a name.
 func bundle(name string) *plan.Bundle {
 	all := generated.Bundles()
 	return all[slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == name })]
 }
 
-// part is a bundle with those functions alone that begin with one of names, if there are
-// any: compiling a bundle of real size takes half a minute.
+// part returns a bundle with only the functions that begin with one of names; without names, the whole
+// bundle. Compiling a bundle of real size takes half a minute.
 func part(name string, names []string) *plan.Bundle {
 	if name == crowdName {
 		return crowdBundle()
@@ -232,7 +232,7 @@ func part(name string, names []string) *plan.Bundle {
 	return &b
 }
 
-// head is what a process printed before Go's traceback of all goroutines.
+// head returns the output of a process before Go's traceback of all goroutines.
 func head(out []byte) []byte {
 	message, _, _ := bytes.Cut(out, []byte("\ngoroutine "))
 	return message
@@ -247,7 +247,7 @@ func record(lib string, m *device.Model, cfg device.Config) (device.Runner, erro
 	return device.LoadSingle(d, m, cfg)
 }
 
-// among are the bundles to choose from: all if none are named.
+// among returns the bundles to choose from: all if none are named.
 func among(bundles []*plan.Bundle) []*plan.Bundle {
 	if len(bundles) == 0 {
 		return generated.Bundles()
@@ -255,7 +255,7 @@ func among(bundles []*plan.Bundle) []*plan.Bundle {
 	return bundles
 }
 
-// with records a file, hands the runner to f, and looks for leaks.
+// with records a file, passes the runner to f, and checks for leaks.
 func with(lib, name string, cfg device.Config, f func(device.Runner) error, bundles ...*plan.Bundle) error {
 	m, done, err := reference.Bind(name, among(bundles), "f32")
 	if err != nil {
@@ -264,7 +264,7 @@ func with(lib, name string, cfg device.Config, f func(device.Runner) error, bund
 	return errors.Join(withModel(lib, m, cfg, f), done(), leaks(lib))
 }
 
-// opened hands the device and a file's model to f, and looks for leaks.
+// opened passes the device and a file's model to f, and checks for leaks.
 func opened(name string, f func(device.Device, *device.Model) error) func(lib string) error {
 	return func(lib string) error {
 		m, done, err := reference.Bind(name, generated.Bundles(), "f32")
@@ -279,7 +279,7 @@ func opened(name string, f func(device.Device, *device.Model) error) func(lib st
 	}
 }
 
-// withModel records a model and hands the runner to f.
+// withModel records a model and passes the runner to f.
 func withModel(lib string, m *device.Model, cfg device.Config, f func(device.Runner) error) error {
 	r, err := record(lib, m, cfg)
 	if err != nil {
@@ -288,7 +288,7 @@ func withModel(lib string, m *device.Model, cfg device.Config, f func(device.Run
 	return errors.Join(f(r), r.Close())
 }
 
-// leaks asks the stand-in what is left.
+// leaks returns an error if the stand-in still has open resources.
 func leaks(lib string) error {
 	h, err := purego.Dlopen(lib, purego.RTLD_NOW|purego.RTLD_GLOBAL)
 	if err != nil {
@@ -342,7 +342,7 @@ func half(name string, kv quant.Type, bundles ...*plan.Bundle) func(string) erro
 	}
 }
 
-// structure looks at what a runner says about itself, and at what it refuses.
+// structure checks a runner's description of itself, and the calls that it refuses.
 func structure(lib string) error {
 	cfg := device.Config{Context: 40, KV: quant.F32}
 	return with(lib, "youtu-tiny-F32", cfg, func(r device.Runner) error {
@@ -371,13 +371,13 @@ func structure(lib string) error {
 	})
 }
 
-// refused opens the device, which must fail.
+// refused checks that the device does not open.
 func refused(lib string) error {
 	_, err := cuda.Open(cuda.Options{Library: lib, PTX: devicetest.PTX})
 	return err
 }
 
-// failure replays until something fails, and wants the same error ever after.
+// failure replays until something fails, and checks that all later calls return the same error.
 func failure(lib string) (err error) {
 	m, done, err := reference.Bind("youtu-tiny-F32", generated.Bundles(), "f32")
 	if err != nil {
@@ -404,7 +404,7 @@ func failure(lib string) (err error) {
 	return errors.New("nothing failed")
 }
 
-// unallocated records, which must fail and leave nothing behind.
+// unallocated checks that recording fails and leaks nothing.
 func unallocated(lib string) error {
 	return with(lib, "youtu-tiny-F32", device.Config{Context: 8, KV: quant.F32}, func(device.Runner) error { return nil })
 }

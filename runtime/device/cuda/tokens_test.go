@@ -2,7 +2,7 @@ package cuda
 
 import "testing"
 
-// TestTokensOfProfile: rows that are alike would all select the same experts.
+// TestTokensOfProfile checks that the rows differ. Equal rows would all select the same experts.
 func TestTokensOfProfile(t *testing.T) {
 	for _, c := range []struct{ vocab, rows int }{{2048, 512}, {154880, 4096}} {
 		r, seen := &runner{vocab: c.vocab}, map[uint32]bool{}

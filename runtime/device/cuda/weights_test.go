@@ -62,8 +62,8 @@ func TestPlaceWeights(t *testing.T) {
 	}
 }
 
-// TestPlaceSplitRows: views of one tensor, in turns two rows of the one and one of
-// the other, get to the device as quant.SplitRows lays out the whole of it.
+// TestPlaceSplitRows checks that views of one tensor, two rows of one and one row of the other in turns,
+// reach the device as quant.SplitRows lays out the whole tensor.
 func TestPlaceSplitRows(t *testing.T) {
 	const cols, row, rows, placed = 64, 36, 3 * 40000, 48 // more than a piece; on the device rows begin at multiples of 16
 	format, _ := quant.Lookup(quant.Q4_0)
@@ -90,7 +90,7 @@ func TestPlaceSplitRows(t *testing.T) {
 	}
 }
 
-// TestPlaceRefuses: a matrix cannot be laid out in two ways.
+// TestPlaceRefuses checks that a matrix cannot be laid out in two ways.
 func TestPlaceRefuses(t *testing.T) {
 	view := func(offset, bytes int64) *device.Weight {
 		return &device.Weight{Tensor: "t", Type: quant.Q4_0, Offset: offset, Bytes: bytes}

@@ -49,7 +49,7 @@ func TestInt8Complete(t *testing.T) {
 	}
 }
 
-// TestNotFinite: an input that is not finite gives what its one product gives.
+// TestNotFinite checks that an input which is not finite has the result of its single product.
 func TestNotFinite(t *testing.T) {
 	useBackend(t, "neon")
 	for _, f := range quant.Formats() {

@@ -49,8 +49,8 @@ func rowLengths(f *quant.Format) []int {
 	return lengths
 }
 
-// TestRows compares every back end with exact sums, for all lengths and for rows
-// that begin at every address modulo 4 and x at every float modulo 16.
+// TestRows checks every back end against exact sums, for all lengths, for rows that begin at every address
+// modulo 4, and for x at every float modulo 16.
 func TestRows(t *testing.T) {
 	const rows = 6 // four at once, then one by one
 	for _, name := range backendNames() {

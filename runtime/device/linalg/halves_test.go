@@ -9,7 +9,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestRoundToHalf compares with the conversion of floats on all neighbourhoods of halves.
+// TestRoundToHalf checks the rounding around every half against the conversion of floats.
 func TestRoundToHalf(t *testing.T) {
 	for h := range uint16(0x7bff) {
 		a, b := float64(quant.HalfToFloat(h)), float64(quant.HalfToFloat(h+1))
@@ -51,7 +51,7 @@ func randomHalves(rng *rand.Rand, n int, size float32) []float32 {
 	return x
 }
 
-// TestUnpack decodes rows to integers, scales and minima: they are the elements.
+// TestUnpack checks that the decoded integers, scales and minima of a row give its elements.
 func TestUnpack(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, f := range multipliedAsHalves() {
@@ -74,8 +74,8 @@ func TestUnpack(t *testing.T) {
 	}
 }
 
-// TestRowsHalves: near the exact product, as near as four roundings to half per sum of
-// four allow, and in range for the largest inputs.
+// TestRowsHalves checks that the result is close to the exact product, within four roundings to half per sum
+// of four, and in range for the largest inputs.
 func TestRowsHalves(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, f := range quant.Formats() {
@@ -111,8 +111,8 @@ func TestRowsHalves(t *testing.T) {
 	}
 }
 
-// TestRowsHalvesSmall: the sums of small inputs are subnormal halves. Each rounding is
-// off by up to 2^-25 of their unit beside what TestRowsHalves allows.
+// TestRowsHalvesSmall checks small inputs, whose sums are subnormal halves. Each rounding adds an error of up
+// to 2^-25 of their unit to the tolerance of TestRowsHalves.
 func TestRowsHalvesSmall(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	for _, f := range multipliedAsHalves() {
@@ -138,8 +138,8 @@ func TestRowsHalvesSmall(t *testing.T) {
 	}
 }
 
-// exactProduct is the product of a row, whose elements are w, and x. With it come the
-// sum of the magnitudes and of the squares of all that RowsHalves adds up for it.
+// exactProduct returns the product of x with a row, whose elements are w, and the sums of the magnitudes and
+// of the squares of all numbers that RowsHalves adds for it.
 func exactProduct(f *quant.Format, row []byte, w, x []float32) (exact, sizes, squares float64) {
 	q, scales := make([]int16, len(w)), make([]quant.Affine, len(w)/f.Halves.SubBlock)
 	f.UnpackHalves(row, q, scales)
@@ -153,8 +153,8 @@ func exactProduct(f *quant.Format, row []byte, w, x []float32) (exact, sizes, sq
 	return exact, sizes, squares
 }
 
-// TestRowsHalvesOrder: sums are made of the products that kernels add up as halves. Of
-// two inputs of one sum the smaller is lost; of inputs of two sums none is.
+// TestRowsHalvesOrder checks that the sums have the same terms as the sums of halves in kernels. Of two
+// inputs of one sum the smaller is lost; of inputs of two sums none is.
 func TestRowsHalvesOrder(t *testing.T) {
 	for name, first := range map[string][]int{
 		"q4_0": {0, 1, 16, 17}, "q4_1": {0, 1, 16, 17}, "q5_0": {0, 1, 16, 17}, "q5_1": {0, 1, 16, 17}, "q8_0": {0, 1, 16, 17},

@@ -114,7 +114,7 @@ func magnitudes(f *quant.Format, row []byte, x []float32) float64 {
 	return sum
 }
 
-// TestInt8NotFinite: an input that is not finite shows in its product.
+// TestInt8NotFinite checks that an input which is not finite makes its product not finite.
 func TestInt8NotFinite(t *testing.T) {
 	for _, name := range backendNames() {
 		useBackend(t, name)

@@ -10,7 +10,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// backwards is a library that adds up from the end.
+// backwards returns a library that adds in reverse order.
 func backwards(t *testing.T, calls *int) *Library {
 	return &Library{Name: "backwards", Multiply: func(m, n, k int, a *float32, lda int, b *float32, ldb int, c *float32, ldc int) {
 		*calls++
@@ -31,8 +31,8 @@ func backwards(t *testing.T, calls *int) *Library {
 	}}
 }
 
-// TestLibrary: products of many inputs go through a library, whatever the format and wherever inputs and results
-// lie; of few inputs, of bytes and of plain Go they do not.
+// TestLibrary checks that products of many inputs go through a library, for every format and any placement of
+// inputs and results. Products of few inputs, of bytes and of plain Go do not.
 func TestLibrary(t *testing.T) {
 	calls := 0
 	l := backwards(t, &calls)
@@ -113,7 +113,8 @@ func panicOf(f func()) (message string) {
 	return ""
 }
 
-// scattered are vectors that begin some floats apart, or (0) anywhere; random ones if random is not nil.
+// scattered returns n vectors that begin some floats apart, or anywhere if apart is 0. They have random
+// values if random is not nil.
 func scattered(n, size, apart int, random *rand.Rand) [][]float32 {
 	list := make([][]float32, n)
 	all := make([]float32, n*(max(apart, size)+1))

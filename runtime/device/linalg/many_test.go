@@ -54,7 +54,7 @@ func vectors(r *rand.Rand, n, length int) [][]float32 {
 	return v
 }
 
-// TestRowsMany compares the bits of every input with those that it gives alone.
+// TestRowsMany checks that every input has the same bits as alone.
 func TestRowsMany(t *testing.T) {
 	apart := 1
 	if !deep.On {
@@ -101,8 +101,8 @@ func TestRowsMany(t *testing.T) {
 	}
 }
 
-// TestProduct multiplies inputs that are set once by rows here and there, and then takes up
-// fewer and shorter ones of another format.
+// TestProduct multiplies inputs that are set once by different rows, and then takes up fewer and shorter
+// inputs of another format.
 func TestProduct(t *testing.T) {
 	for _, name := range backendNames() {
 		useBackend(t, name)
@@ -129,8 +129,8 @@ func TestProduct(t *testing.T) {
 	}
 }
 
-// TestRowsAtOnce: workers that multiply shares of the rows, with the memory for inputs that all
-// calls share, have the bits that one alone has. It is what the race detector watches here.
+// TestRowsAtOnce checks that several workers, each with a share of the rows, compute the same bits as one worker.
+// All calls share the memory for inputs. The race detector runs this test of the package.
 func TestRowsAtOnce(t *testing.T) {
 	const workers, share, n = 4, 9, 512
 	for _, name := range backendNames() {
@@ -159,7 +159,8 @@ func TestRowsAtOnce(t *testing.T) {
 	}
 }
 
-// TestRowsManyNeighbours: numbers that are not finite stay with their input.
+// TestRowsManyNeighbours checks that an input with numbers that are not finite does not change other inputs'
+// results.
 func TestRowsManyNeighbours(t *testing.T) {
 	for _, name := range backendNames() {
 		useBackend(t, name)

@@ -46,7 +46,7 @@ func TestPanelShapes(t *testing.T) {
 	}
 }
 
-// TestPanelBlockRows: a panel has whole tiles, and stays in a cache of two MiB.
+// TestPanelBlockRows checks that a panel has whole tiles, and fits a cache of two MiB.
 func TestPanelBlockRows(t *testing.T) {
 	for elems, want := range map[int]int{32: 64, 2048: 64, 4096: 64, 4128: 32, 8192: 32, 1 << 20: 32} {
 		if got := panelBlockRows(elems); got != want {

@@ -30,8 +30,8 @@ var productSizes = struct{ rows, cols, terms []int }{
 	terms: []int{0, 1, 2, 31},
 }
 
-// TestAddProduct compares with exact sums, for either order of a. Each of the
-// terms is rounded once or twice, and so is every sum on the way.
+// TestAddProduct checks against exact sums, for either order of a. Each term is rounded once or twice, and so
+// is every partial sum.
 func TestAddProduct(t *testing.T) {
 	for _, name := range backendNames() {
 		useBackend(t, name)

@@ -9,8 +9,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestScaledBytes: bytes and scales are those of blocks of Q8_0, and so is what they stand
-// for, to the bit, on every back end.
+// TestScaledBytes checks that bytes and scales are those of blocks of Q8_0, and so are the numbers that they
+// stand for, to the bit, on every back end.
 func TestScaledBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 0))
 	for _, blocks := range []int{1, 2, 3, 18, 64} {

@@ -27,8 +27,8 @@ func TestDotF32(t *testing.T) {
 	}
 }
 
-// TestAxpy allows what rounding the product before the sum may add to rounding
-// once: half a unit in the last place each.
+// TestAxpy checks the error of y + a·x. Rounding the product before the sum adds at most half a unit in the
+// last place to a single rounding.
 func TestAxpy(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 2))
 	for _, name := range backendNames() {
@@ -49,7 +49,7 @@ func TestAxpy(t *testing.T) {
 	}
 }
 
-// TestFade rounds both products before the sum, everywhere.
+// TestFade checks that both products are rounded before the sum, on every back end.
 func TestFade(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 7))
 	for _, name := range backendNames() {
@@ -68,7 +68,7 @@ func TestFade(t *testing.T) {
 	}
 }
 
-// TestScale is exact: one rounding, the same everywhere.
+// TestScale checks exact results: there is one rounding, the same everywhere.
 func TestScale(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 3))
 	for _, name := range backendNames() {

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestArchive keeps archives of pipelines, whatever becomes of them.
+// TestArchive checks runners that keep archives of pipelines, also if an archive is damaged or cannot be
+// written.
 func TestArchive(t *testing.T) {
 	lib := library(t)
 	for _, tt := range []struct{ run, fault string }{

@@ -42,8 +42,8 @@ func init() {
 	})
 }
 
-// TestArchiveUsed wants all pipelines of a second start to be looked for in the archive
-// that the first one has left, which only its speed would tell.
+// TestArchiveUsed checks that a second start looks for all pipelines in the archive of the first start.
+// Without the test only the speed would show it.
 func TestArchiveUsed(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), caseVariable+"=archive, twice|"+library(t), "METALSIM_STRICT=1", "METALSIM_KERNELS=stub", "METALSIM_TRACE=1")
@@ -70,7 +70,7 @@ func inFolder(run func(lib, folder string) error) func(lib string) error {
 	}
 }
 
-// newFolder wants folders to be made that others can enter and only the user can change.
+// newFolder checks that new folders can be read by others and changed by the user only.
 func newFolder(lib, folder string) error {
 	defer syscall.Umask(syscall.Umask(0))
 	cache := filepath.Join(folder, "mla", "archives")
@@ -101,8 +101,7 @@ func orElse(err, other error) error {
 	return other
 }
 
-// holds wants folder to have one complete archive for each of the named files, and
-// nothing else.
+// holds checks that folder has one complete archive for each of the named files, and nothing else.
 func holds(folder string, names ...string) error {
 	var want []string
 	for _, name := range names {
@@ -172,7 +171,8 @@ func archives(lib, folder string) error {
 	return orElse(orElse(withArchive(lib, one, folder, token), holds(folder, one)), orElse(withArchive(lib, other, folder, token), holds(folder, one, other)))
 }
 
-// slowArchive wants the first token long before the archive, and Close to wait for it.
+// slowArchive checks that the first token comes long before the archive, and that Close waits for the
+// archive.
 func slowArchive(lib, folder string) error {
 	err := withArchive(lib, tiny, folder, func(r device.Runner) error {
 		return orElse(token(r), holds(folder))
@@ -180,14 +180,14 @@ func slowArchive(lib, folder string) error {
 	return orElse(err, holds(folder, tiny))
 }
 
-// givenUp wants nothing to be left of an archive that Close does not wait for.
+// givenUp checks that nothing is left of an archive for which Close does not wait.
 func givenUp(lib, folder string) error {
 	metal.SetPatience(0)
 	return orElse(withArchive(lib, tiny, folder, token), holds(folder))
 }
 
-// archiveFailure wants an archive that fails to change nothing else, and the next
-// process, here the next runner, to write it.
+// archiveFailure checks that an archive that fails changes nothing else, and that the next process, here the
+// next runner, writes it.
 func archiveFailure(lib, folder string) error {
 	if err := orElse(withArchive(lib, tiny, folder, token), holds(folder)); err != nil {
 		return err
@@ -195,8 +195,8 @@ func archiveFailure(lib, folder string) error {
 	return orElse(withArchive(lib, tiny, folder, token), holds(folder, tiny))
 }
 
-// remains wants what a killed process has left of an archive to go when that is old,
-// and everything else to stay.
+// remains checks that the files which a killed process left of an archive are removed when they are old, and
+// that all other files stay.
 func remains(lib, folder string) error {
 	old := time.Now().Add(-metal.Stale - time.Minute)
 	for _, name := range []string{"x.metalarchive.new1", "x.metalarchive.new2", "other.new3"} {

@@ -15,8 +15,8 @@ func init() {
 	cases["class without"] = logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayICB, forClass(false))
 }
 
-// forClass is a bundle whose attention the older GPUs run by a kernel of another name,
-// which its source has or lacks.
+// forClass returns a bundle in which older GPUs run attention by a kernel of another name. has says whether
+// its source has that kernel.
 func forClass(has bool) *plan.Bundle {
 	b := *bundle("glm47tiny")
 	i := slices.IndexFunc(b.Kernels, func(k plan.Kernel) bool { return k.Name == "attend" })

@@ -11,9 +11,9 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestCompilation wants a file of GLM at Q4_0 to have less than a third of the bundle
-// compiled (rule 23): of its kernels, of its bytes, and of what the compiler makes code of,
-// where every kernel has its own copy of what it calls.
+// TestCompilation checks that for a file of GLM at Q4_0 less than a third of the bundle is compiled (rule
+// 23): of its kernels, of its bytes, and of the code that the compiler generates, where every kernel has its
+// own copy of the functions it calls.
 func TestCompilation(t *testing.T) {
 	b := bundle("glm47flashapple")
 	i := slices.IndexFunc(b.Profiles, func(p plan.Profile) bool { return p.Name == "q4_0" })

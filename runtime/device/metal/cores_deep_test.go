@@ -22,7 +22,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// coresRuns are GPUs and systems, with the splits that attention of one row has there.
+// coresRuns lists GPUs and systems, with the number of splits of one row's attention on each.
 var coresRuns = []struct {
 	name, replay string
 	env          []string
@@ -41,8 +41,8 @@ func init() {
 	}
 }
 
-// TestCores: the same bundle cuts attention as the GPU at hand has cores, or as its pipeline recommends, and
-// its logits are those of the CPU.
+// TestCores checks that the same bundle splits attention by the GPU's number of cores, or as its pipeline
+// recommends, and that the logits are those of the CPU.
 func TestCores(t *testing.T) {
 	lib, logits := library(t), map[string]int{}
 	for _, tt := range coresRuns {
@@ -106,7 +106,7 @@ func onCores(lib string, replay metal.Replay, splits int) error {
 	return errors.Join(r.Close(), done())
 }
 
-// deepLogits are the logits after coresDepth tokens.
+// deepLogits returns the logits after coresDepth tokens.
 func deepLogits(r device.Runner) ([]float32, error) {
 	var rows []plan.Row
 	for pos := range coresDepth {

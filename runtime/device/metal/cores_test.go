@@ -10,8 +10,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestGrids: attention of one row has a grid for the cores of the GPU at hand, within what the arena has room
-// for, and all kernels that combine its splits read as many; of several rows nothing changes.
+// TestGrids checks that the attention of one row has a grid for the GPU's number of cores, within the size of
+// the arena. All kernels that combine its splits read as many. The attention of several rows does not change.
 func TestGrids(t *testing.T) {
 	m := shaped(t, bundleNamed(t, "glm47flashapple"))
 	for _, class := range []string{"", plan.ClassApple7} {

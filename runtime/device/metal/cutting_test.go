@@ -14,7 +14,7 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// shaped is a model of a bundle's shapes, whose weights lie in memory that nobody may touch.
+// shaped returns a model of a bundle's shapes, whose weights are in inaccessible memory.
 func shaped(t *testing.T, b *plan.Bundle) *device.Model {
 	t.Helper()
 	m := &device.Model{Bundle: b, Mapped: 1}
@@ -43,7 +43,7 @@ func shaped(t *testing.T, b *plan.Bundle) *device.Model {
 	return m
 }
 
-// bundleNamed is one of the program's.
+// bundleNamed returns the program's bundle with a name.
 func bundleNamed(t *testing.T, name string) *plan.Bundle {
 	t.Helper()
 	all := generated.Bundles()
@@ -203,8 +203,8 @@ func (v *coverage) check(t *testing.T, c *cutting, all run) {
 // bufferLimit and dispatchLimit are the simulator's limits, METALSIM_BUFFER_MS and METALSIM_DISPATCH_MS.
 const bufferLimit, dispatchLimit = 400 * time.Millisecond, 200 * time.Millisecond
 
-// TestLongPrompts: prompts of 4,096 tokens stay within the simulator's limits by the model of
-// time, at depth 0 and after 32,768 tokens, on GPUs that are as fast as predicted or not.
+// TestLongPrompts checks that prompts of 4,096 tokens stay within the simulator's limits by the model of
+// time, at depth 0 and after 32,768 tokens, on GPUs as fast as predicted and on slower ones.
 func TestLongPrompts(t *testing.T) {
 	bundles := []string{"glm47flashapple"}
 	if deep.On {
@@ -227,7 +227,8 @@ func TestLongPrompts(t *testing.T) {
 	}
 }
 
-// TestPace: what is slower counts at once, what is faster by halves, and what is short not at all.
+// TestPace checks how measured times change the pace: a slower time counts at once, a faster one by half, and
+// a short one not at all.
 func TestPace(t *testing.T) {
 	p := newPace("Apple M3", &plan.Bundle{}, fullBudget)
 	if p.known || p.buffer() != 50*time.Millisecond {

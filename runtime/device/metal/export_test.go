@@ -11,23 +11,23 @@ import (
 	"mla/runtime/plan"
 )
 
-// Ring is how many units can be in flight.
+// Ring is the maximum number of units in flight.
 const Ring = ring
 
-// InFlight counts a runner's units that are committed and not yet waited for.
+// InFlight returns the number of a runner's units that are committed and not yet waited for.
 func InFlight(r device.Runner) int { return r.(*runner).units.InFlight() }
 
-// SetPatience says how long a runner's Close waits for its archive.
+// SetPatience sets how long a runner's Close waits for its archive.
 func SetPatience(d time.Duration) { patience = d }
 
 // Stale is the age at which an archive that is not finished is removed.
 const Stale = stale
 
-// Compile says what would be compiled of a bundle for some functions.
+// Compile says how much of a bundle would be compiled for some functions.
 var Compile = compilation
 
-// SlowChips makes every GPU a number of times slower than it is taken to be: the models of tests
-// are small.
+// SlowChips makes the predicted speed of every GPU a number of times slower, because the models of tests are
+// small.
 func SlowChips(times float64) {
 	chipOf = func(gpu string) chips.Chip {
 		c := chips.Of(gpu)
@@ -36,21 +36,21 @@ func SlowChips(times float64) {
 	}
 }
 
-// SetBudget says how long a command buffer may take.
+// SetBudget sets how long a command buffer may take.
 func SetBudget(d time.Duration) { fullBudget = d }
 
-// SetWaitLimit says how long a command buffer may take until it counts as stuck.
+// SetWaitLimit sets how long a command buffer may take until it counts as stuck.
 func SetWaitLimit(d time.Duration) { waitLimit = d }
 
-// Paced is how long a command buffer of a runner may take, whether the GPU was opened anew, and
-// how many times slower it was than predicted.
+// Paced returns how long a command buffer of a runner may take, whether the GPU was opened anew, and how many
+// times slower than predicted the GPU was.
 func Paced(r device.Runner) (budget time.Duration, rebuilt bool, slower float64) {
 	p := r.(*runner).pace
 	return p.budget, r.(*runner).rebuilt, p.slower
 }
 
-// Work says what the kernels do that a configuration of a model has, as the simulator's
-// METALSIM_WORK wants it.
+// Work returns the work of the kernels that a configuration of a model has, in the format of the simulator's
+// METALSIM_WORK.
 func Work(m *device.Model, cfg device.Config, class string) (string, error) {
 	l, err := newLayout(m, cfg, maxWindow)
 	if err != nil {
@@ -110,10 +110,10 @@ func Functions(m *device.Model, cfg device.Config) (map[int][]string, error) {
 	return list, nil
 }
 
-// Direct says whether a runner's commands are encoded for every token.
+// Direct reports whether a runner encodes its commands for every token.
 func Direct(r device.Runner) bool { return r.(*runner).direct }
 
-// Splits is how many threadgroups attention of one row is recorded with.
+// Splits returns the number of threadgroups that attention of one row is recorded with.
 func Splits(r device.Runner) int {
 	s := r.(*runner).sequence
 	for i := range s.commands {

@@ -16,8 +16,8 @@ const tiny = "youtu-tiny-F32"
 
 var tinyConfig = device.Config{Context: 200, KV: quant.F16}
 
-// structure replays 200 tokens, of which as many as possible are in flight until
-// logits are wanted, checks what a step must be, and closes twice.
+// structure replays 200 tokens with as many in flight as possible until logits are wanted. It also checks the
+// rules of a step, and closes twice.
 func structure(lib string) error {
 	return with(lib, tiny, tinyConfig, metal.Options{Replay: metal.ReplayICB}, func(r device.Runner) error {
 		for pos := range tinyConfig.Context {
@@ -51,7 +51,7 @@ func structure(lib string) error {
 	})
 }
 
-// refuses asks a closed runner for all that it could do before.
+// refuses checks that every method of a closed runner fails.
 func refuses(r device.Runner) error {
 	page := make([]byte, r.PageBytes())
 	for name, call := range map[string]func() error{
@@ -68,7 +68,7 @@ func refuses(r device.Runner) error {
 	return nil
 }
 
-// takes compares what a runner of tiny has allocated with what is told beforehand.
+// takes compares the memory that a runner of tiny has allocated with the predicted memory.
 func takes(lib string, got int64) error {
 	m, done, err := reference.Bind(tiny, generated.Bundles(), "f32")
 	if err != nil {
@@ -89,13 +89,13 @@ func takes(lib string, got int64) error {
 	return nil
 }
 
-// refused opens the device where it must not be.
+// refused checks that the device does not open where it must not.
 func refused(lib string) error {
 	_, err := metal.Open(metal.Options{Library: lib})
 	return err
 }
 
-// described says what the device says of itself, as an error.
+// described returns the device's description of itself as an error.
 func described(lib string) error {
 	d, err := metal.Open(metal.Options{Library: lib, Trusted: trusted})
 	if err != nil {
@@ -104,8 +104,8 @@ func described(lib string) error {
 	return fmt.Errorf("%s, family %d, virtual %v, %s, sets %v, replay %s, %s", d.Name(), d.Family, d.Virtual, d.OS, d.ResidencySets, d.HowReplayed(), d.Language())
 }
 
-// notAble records where a pipeline cannot be made, and wants that to be a verdict on
-// the GPU and no failure.
+// notAble checks that a pipeline which cannot be made is a verdict on the GPU, and not a failure of the
+// runner.
 func notAble(lib string) error {
 	err := unallocated(lib)
 	if !errors.Is(err, errors.ErrUnsupported) {
@@ -114,15 +114,15 @@ func notAble(lib string) error {
 	return err
 }
 
-// trusted lets ICBs be used in this process.
+// trusted allows ICBs in this process.
 func trusted(*metal.Info) bool { return true }
 
-// unallocated records where something cannot be made.
+// unallocated checks recording where an allocation fails.
 func unallocated(lib string) error {
 	return with(lib, tiny, tinyConfig, metal.Options{Trusted: trusted}, func(device.Runner) error { return nil })
 }
 
-// failure replays until a token fails, and demands that all later ones do.
+// failure replays until a token fails, and checks that all later tokens fail, too.
 func failure(lib string) error {
 	return with(lib, tiny, tinyConfig, metal.Options{Replay: metal.ReplayICB}, func(r device.Runner) error {
 		var first error

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestHeartbeat counts beats in time that passes by itself.
+// TestHeartbeat counts beats in simulated time.
 func TestHeartbeat(t *testing.T) {
 	const perMinute = int(time.Minute / heartbeatEvery)
 	synctest.Test(t, func(t *testing.T) {
@@ -39,8 +39,7 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
-// TestHeartbeatClosed closes it while it beats, while it is idle, and where there is
-// none.
+// TestHeartbeatClosed checks Close during a beat, while idle, and without a heartbeat.
 func TestHeartbeatClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var during atomic.Bool

@@ -17,10 +17,10 @@ import (
 	"mla/runtime/doctor/reference"
 )
 
-// idleVariable has TestIdle run inside the simulator: the ways to replay.
+// idleVariable is an environment variable: the ways to replay that TestIdle runs inside the simulator.
 const idleVariable = "MLA_METAL_IDLE"
 
-// books are what the simulator counts, see sim/metal/src/report.h.
+// books are the simulator's counters, see sim/metal/src/report.h.
 type books struct {
 	Objects, Pools, InFlight, Made, Commits uint64
 	Members, Requests, Unwired              uint64
@@ -38,8 +38,7 @@ func readBooks(t *testing.T) (b books) {
 	return b
 }
 
-// TestIdle leaves a session idle, for as long as its memory has to stay wired and
-// longer, in time that passes by itself for both sides.
+// TestIdle leaves a session idle, for as long as its memory has to stay wired and longer, in simulated time.
 func TestIdle(t *testing.T) {
 	if how := os.Getenv(idleVariable); how != "" {
 		synctest.Test(t, func(t *testing.T) { idleSession(t, metal.Replay(how)) })

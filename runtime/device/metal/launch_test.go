@@ -47,7 +47,7 @@ func selfTests(lib string) error {
 	return nil
 }
 
-// replays demands that the device says how it was told to replay.
+// replays checks that the device reports how it was told to replay.
 func replays(lib string) error {
 	for _, how := range []metal.Replay{metal.ReplayICB, metal.ReplayEncode} {
 		d, err := metal.Open(metal.Options{Library: lib, Replay: how})
@@ -61,7 +61,7 @@ func replays(lib string) error {
 	return nil
 }
 
-// pipelineLimits prints what is low, and checks the rest of every kernel's limits.
+// pipelineLimits prints the limits that are low, and checks the other limits of every kernel.
 func pipelineLimits(lib string) error {
 	d, err := metal.Open(metal.Options{Library: lib})
 	if err != nil {
@@ -106,7 +106,7 @@ func pipelineLimits(lib string) error {
 	return nil
 }
 
-// residencyOfPipelines fails as unsupported, or not at all.
+// residencyOfPipelines checks that the feature works or is reported as unsupported.
 func residencyOfPipelines(lib string) error {
 	d, err := metal.Open(metal.Options{Library: lib})
 	if err != nil {

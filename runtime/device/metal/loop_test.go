@@ -12,7 +12,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// loops picks tokens as the host does, also in more units than fit.
+// loops checks that the GPU picks the same tokens as the host, also in more units than fit.
 func loops(replay metal.Replay) func(string) error {
 	return func(lib string) error {
 		return with(lib, tiny, device.Config{Context: reference.LoopContext, KV: tinyConfig.KV}, metal.Options{Replay: replay}, func(r device.Runner) error {
@@ -50,7 +50,7 @@ func misuse(lib string) error {
 	return with(lib, tiny, device.Config{Context: reference.MisuseContext, KV: tinyConfig.KV}, metal.Options{}, reference.Misuse)
 }
 
-// lostLoop loses a unit with two more in flight, and wants its error from all that follows.
+// lostLoop loses a unit with two more in flight, and checks that all later calls return its error.
 func lostLoop(lib string) error {
 	return with(lib, tiny, tinyConfig, metal.Options{}, func(r device.Runner) error {
 		d := r.(device.Picker)
@@ -67,7 +67,7 @@ func lostLoop(lib string) error {
 	})
 }
 
-// noSampler has a runner whose sampler could not be made: it only cannot pick.
+// noSampler checks that a runner whose sampler could not be made fails only to pick.
 func noSampler(lib string) error {
 	wide := tinyConfig
 	wide.Width = 16

@@ -13,8 +13,8 @@ import (
 	"mla/runtime/doctor/devicetest"
 )
 
-// TestMetallib takes kernels from a compiled library if there is one of the very
-// source. In the simulator that is a shared object: what it leaves in its cache.
+// TestMetallib checks that kernels come from a compiled library if there is one of exactly the same source.
+// In the simulator a library is the shared object that it leaves in its cache.
 func TestMetallib(t *testing.T) {
 	lib, work, cache := library(t), t.TempDir(), t.TempDir()
 	name := metal.LibraryName(bundle(libraryBundle))

@@ -31,7 +31,7 @@ const (
 	libraryBundle = "yoututiny"
 )
 
-// origin runs a kernel and wants it to come from where it should.
+// origin checks where a kernel comes from.
 func origin(folder, want string) func(lib string) error {
 	return func(lib string) error {
 		d, err := metal.Open(metal.Options{Library: lib, Replay: metal.ReplayICB, Compiled: folder})
@@ -60,7 +60,7 @@ func origin(folder, want string) func(lib string) error {
 	}
 }
 
-// xcrun stands in for Apple's: what it compiles and links is what it was given.
+// xcrun stands for Apple's tool: it copies its input instead of compiling and linking.
 const xcrun = `#!/bin/sh
 [ "$1 $2" = "-sdk macosx" ] || exit 1
 [ "$3" != -f ] || exit 0
@@ -80,14 +80,14 @@ case "$flags" in *" -std=${REFUSED:-none}"*) echo "error: invalid value '$REFUSE
 cp "$from" "$to"
 `
 
-// flags are the compiler's for a bundle, which ask for what mtl.Device.NewLibrary does.
+// flags returns the compiler's flags for a bundle, which ask for the same as mtl.Device.NewLibrary.
 func flags(b *plan.Bundle) string {
 	const version = mtl.Language3_1
 	return fmt.Sprintf("%s -std=metal%d.%d -mmacosx-version-min=14.0 %s", b.Name, version>>16, version&0xffff, mtl.MathFlag)
 }
 
-// TestMetallibProbe has an older Xcode, which refuses a version of the language: the
-// script says so if kernels need it, and else compiles them (rule 22).
+// TestMetallibProbe checks an older Xcode, which refuses a version of the language: the script reports it if
+// kernels need that version, and compiles them otherwise (rule 22).
 func TestMetallibProbe(t *testing.T) {
 	tools := t.TempDir()
 	if err := os.WriteFile(filepath.Join(tools, "xcrun"), []byte(xcrun), 0o755); err != nil {
@@ -114,9 +114,8 @@ func TestMetallibProbe(t *testing.T) {
 	}
 }
 
-// TestMetallibScript wants make metallib to give libraries the names that the
-// runtime looks for, to compile them as the runtime does, and to say what is missing
-// where there is no compiler.
+// TestMetallibScript checks that make metallib names libraries as the runtime expects, compiles them as the
+// runtime does, and reports what is missing on a machine without the compiler.
 func TestMetallibScript(t *testing.T) {
 	tools, out := t.TempDir(), t.TempDir()
 	script := exec.Command("sh", "../../../scripts/metallib.sh", out)

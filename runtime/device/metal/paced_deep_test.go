@@ -24,7 +24,8 @@ func init() {
 	pacedBundles["wide"] = func(*pacing) ([]*plan.Bundle, error) { return wide() }
 }
 
-// wide is the bundle of youtu-mini with the prompts that large models have, as Macs run these.
+// wide returns the bundle of youtu-mini with the wide sequences for prompts that large models have, compiled
+// for Macs.
 func wide() ([]*plan.Bundle, error) {
 	s, err := spec.Load("../../../specs/youtumini.yaml")
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// hybridBundle is the bundle of a file with linear attention, as Macs run it.
+// hybridBundle returns the bundle of a file with linear attention, compiled for Macs.
 func hybridBundle(p *pacing) ([]*plan.Bundle, error) {
 	f, err := gguf.Open(filepath.Join(reference.Folder, p.File+".gguf"))
 	if err != nil {
@@ -48,14 +48,14 @@ type hybridRun struct {
 
 const kimiMini = "../hybrid/kimi-linear-mini-Q4_0"
 
-// hybridRuns are those of the fast tier; the deep tier has more.
+// hybridRuns lists the runs of the fast tier; the deep tier has more.
 var hybridRuns = []hybridRun{
 	{"the second unit", pacing{File: kimiMini, Width: 24, Units: 3, Replay: "icb", Bundle: "hybrid", Sessions: 3}, nil, 40, 0},
 }
 
-// TestPacedHybrids: whichever of its command buffers the system ends, wherever in it, a model with
-// linear attention has the bits of a run that was not ended: no row is folded into a state twice, and
-// the sessions of other rows keep theirs.
+// TestPacedHybrids checks a model with linear attention when the system ends one of its command buffers, at
+// any place. Its bits are those of an undisturbed run: no row is folded into a state twice, and the sessions
+// of other rows keep their states.
 func TestPacedHybrids(t *testing.T) {
 	library(t)
 	for _, tt := range hybridRuns {
@@ -86,7 +86,8 @@ func TestPacedHybrids(t *testing.T) {
 	}
 }
 
-// ended says whether there is command buffer n. If the system ends it, anywhere, the logits have a hash.
+// ended reports whether there is a command buffer n. It checks that the logits have the expected hash if the
+// system ends this command buffer, at any place.
 func (c pacedChild) ended(t *testing.T, n int, hash string) bool {
 	t.Helper()
 	c.Cache = filepath.Join(t.TempDir(), "cache")

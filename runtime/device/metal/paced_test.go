@@ -29,7 +29,7 @@ import (
 // pacedCase is the case of TestMain that runs a prompt; its arguments are a pacing.
 const pacedCase = "paced"
 
-// pacing is how a process runs a prompt.
+// pacing describes how a process runs a prompt.
 type pacing struct {
 	File   string
 	Width  int           // rows of a unit
@@ -45,7 +45,7 @@ type pacing struct {
 	Steps    int // that the GPU makes by itself after the prompt, in one unit
 }
 
-// pacedBundles are those that a pacing's file is run by, by name.
+// pacedBundles returns, by name, the bundles for a pacing's file.
 var pacedBundles = map[string]func(*pacing) ([]*plan.Bundle, error){
 	"":       func(*pacing) ([]*plan.Bundle, error) { return generated.Bundles(), nil },
 	"hybrid": hybridBundle,
@@ -58,14 +58,15 @@ type pacedChild struct {
 	nothing bool // the simulator knows nothing of time
 }
 
-// config is what the child's runner is loaded for, and that the simulator's kernels are listed for.
+// config returns the configuration of the child's runner, which is also the one of the simulator's list of
+// kernels.
 func (p *pacing) config() device.Config {
 	c := device.Config{Context: p.Width*p.Units + p.Steps + reference.LoopContext, KV: quant.F16, Width: p.Width, Tables: max(p.Sessions, 1)}
 	c.Pages = plan.Pages(c.Context) * c.Tables
 	return c
 }
 
-// rows are those of a unit; done is how many rows each session has run.
+// rows returns the rows of a unit. done is the number of rows that each session has run.
 func (p *pacing) rows(unit int, done []int) (rows []plan.Row) {
 	for i := range p.Width {
 		table := (unit + i*min(len(done), 2)/p.Width) % len(done)
@@ -78,8 +79,8 @@ func (p *pacing) rows(unit int, done []int) (rows []plan.Row) {
 	return rows
 }
 
-// small is how much slower GPUs are taken to be, so that small models take as long as large ones do:
-// the longest dispatch some 100 ms.
+// small returns how much slower than real GPUs the simulated ones are, so that small models take as long as
+// large ones: the longest dispatch takes about 100 ms.
 func (p *pacing) small() float64 {
 	slower := 3e3 * 24 / float64(max(p.Width, 24))
 	if p.Bundle != "" { // of class apple, which multiplies floats once
@@ -88,7 +89,7 @@ func (p *pacing) small() float64 {
 	return slower
 }
 
-// run starts the child, and returns what it says: on success a hash of all logits' bits.
+// run starts the child and returns its output: on success a hash of the bits of all logits.
 func (c *pacedChild) run(t *testing.T) (said string, err error) {
 	t.Helper()
 	arguments, err := json.Marshal(c.pacing)
@@ -105,7 +106,7 @@ func (c *pacedChild) run(t *testing.T) (said string, err error) {
 	return strings.TrimSpace(string(head(out))), err
 }
 
-// work writes the simulator's table of what kernels do.
+// work writes the simulator's table of the work of each kernel.
 func (c *pacedChild) work(t *testing.T) string {
 	t.Helper()
 	bundles, err := pacedBundles[c.Bundle](&c.pacing)
@@ -127,8 +128,7 @@ func (c *pacedChild) work(t *testing.T) string {
 	return path
 }
 
-// paced runs a prompt in units, and prints a hash of the logits after each, with what became of
-// the budget.
+// paced runs a prompt in units. After each unit it prints a hash of the logits and the budget.
 func paced(arguments string) func(string) error {
 	return func(lib string) error {
 		var p pacing
@@ -175,7 +175,7 @@ func paced(arguments string) func(string) error {
 	}
 }
 
-// loop has the GPU make steps, and hashes the tokens that it picks.
+// loop makes the GPU continue by itself, and hashes the tokens that it picks.
 func (p *pacing) loop(r device.Runner, hash io.Writer) error {
 	if p.Steps == 0 {
 		return nil
@@ -197,7 +197,7 @@ func (p *pacing) loop(r device.Runner, hash io.Writer) error {
 	return nil
 }
 
-// withTables is with for several block tables, each of which has pages for a whole context.
+// withTables is like with, for several block tables with pages for a whole context each.
 func withTables(lib, name string, cfg device.Config, options metal.Options, f func(device.Runner) error, bundles ...*plan.Bundle) error {
 	m, done, err := reference.Bind(name, bundles, "f32")
 	if err != nil {
@@ -225,7 +225,7 @@ func withTables(lib, name string, cfg device.Config, options metal.Options, f fu
 	return errors.Join(f(r), r.Close(), done())
 }
 
-// pacedRun is a run whose bits in pieces are those of one command buffer.
+// pacedRun is a run in pieces whose bits must be those of one command buffer.
 type pacedRun struct {
 	name string
 	pacing
@@ -233,14 +233,14 @@ type pacedRun struct {
 	slices bool // there are parts of dispatches
 }
 
-// pacedRuns are those of the fast tier; the deep tier has more.
+// pacedRuns lists the runs of the fast tier; the deep tier has more.
 var pacedRuns = []pacedRun{
 	{"a prompt, ICB", pacing{File: "youtu-mini-Q4_0", Width: 24, Units: 6, Replay: "icb"}, nil, true},
 }
 
-// TestPaced: what is cut into pieces has the bits of one command buffer, and stays within limits
-// that one does not; what is ended once is run again in shorter pieces, and what is ended twice
-// ends with a sentence that helps, and a verdict for the next run.
+// TestPaced checks that a prompt in pieces has the bits of one command buffer, and stays within limits that
+// one command buffer would exceed. A piece that the system ends once runs again in shorter pieces. After the
+// second time the run ends with a helpful message and leaves a verdict for the next run.
 func TestPaced(t *testing.T) {
 	library(t) // built, once for all
 	for _, tt := range pacedRuns {
@@ -278,7 +278,7 @@ func TestPaced(t *testing.T) {
 	}
 }
 
-// pacedKernels are, in the fast tier, those that take no time and compute zeros.
+// pacedKernels returns the setting of the fast tier: kernels that take no time and compute zeros.
 func pacedKernels() []string {
 	if deep.On {
 		return []string{"METALSIM_KERNELS=fast"}
@@ -286,8 +286,8 @@ func pacedKernels() []string {
 	return []string{"METALSIM_KERNELS=stub"}
 }
 
-// TestPacedSteps: the steps that a GPU makes by itself share a command buffer as long as there is time, also
-// more of these than a queue has room for, and pick the tokens of one command buffer.
+// TestPacedSteps checks that the steps which a GPU makes by itself share a command buffer while there is
+// time, also more steps than a queue holds, and that they pick the same tokens as one command buffer.
 func TestPacedSteps(t *testing.T) {
 	library(t)
 	c := pacedChild{pacing: pacing{File: "youtu-mini-Q4_0", Width: 1, Steps: 40, Replay: "icb"}, env: pacedKernels(), nothing: true}
@@ -307,7 +307,7 @@ func TestPacedSteps(t *testing.T) {
 	}
 }
 
-// TestPacedFaults has GPUs that are slower than they are taken to be, and one that hangs.
+// TestPacedFaults checks GPUs that are slower than predicted, and one that hangs.
 func TestPacedFaults(t *testing.T) {
 	library(t)
 	prompt := pacing{File: "youtu-mini-Q4_0", Width: 24, Units: 4, Replay: "icb"}

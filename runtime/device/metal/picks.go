@@ -68,7 +68,8 @@ func (r *runner) tokens(turn int) []uint32 {
 	return device.PickTurn(r.memory.Spaces[plan.SpacePick].Bytes()[l.Tokens:], turn, l.Rows)
 }
 
-// pickLayout is where the memory of picks has what the host reads and writes.
+// pickLayout returns the layout of the memory of picks. With one scanning threadgroup it is right for the arrays
+// that the host reads and writes.
 func (r *runner) pickLayout() plan.PickLayout {
 	return plan.PickLayoutOf(r.bundle.BatchRows(), r.vocab, 1)
 }

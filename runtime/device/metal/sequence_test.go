@@ -12,14 +12,14 @@ import (
 	"mla/runtime/quant"
 )
 
-// mapped is the toy model in a mapped file.
+// mapped returns the toy model in a mapped file.
 func mapped() (*device.Model, device.Config) {
 	m, cfg := devicetest.Toy()
 	m.Regions, m.Mapped = [][]byte{region(len(m.Regions[0]), 0)}, 1
 	return m, cfg
 }
 
-// TestMapped: any number of the regions can be mapped, none too.
+// TestMapped checks that any number of the regions can be mapped, including none.
 func TestMapped(t *testing.T) {
 	for count, ok := range map[int]bool{-1: false, 0: true, 1: true, 2: false} {
 		m, cfg := mapped()
@@ -62,7 +62,7 @@ func TestSequence(t *testing.T) {
 	}
 }
 
-// TestSequenceForClass: only devices of a kernel class have its kernels.
+// TestSequenceForClass checks that only devices of a kernel class have its kernels.
 func TestSequenceForClass(t *testing.T) {
 	m, cfg := mapped()
 	devicetest.AddClass(m.Bundle, plan.ClassApple7)
@@ -90,8 +90,8 @@ func TestSequenceWithoutSampler(t *testing.T) {
 	}
 }
 
-// TestHostile bends bundle and binding as Metal only forbids it; device has a test of
-// what every device forbids, of which there is one case here.
+// TestHostile checks changes of bundle and binding that only Metal forbids. Package device tests the changes
+// that every device forbids; one of them is here, too.
 func TestHostile(t *testing.T) {
 	for name, bend := range map[string]func(*device.Model, *device.Config){
 		"cache type": func(_ *device.Model, c *device.Config) { c.KV = quant.Q8_0 },
@@ -127,7 +127,7 @@ func TestVariantError(t *testing.T) {
 	}
 }
 
-// TestFits refuses with numbers.
+// TestFits checks that the errors of a model that does not fit have numbers.
 func TestFits(t *testing.T) {
 	m, cfg := mapped()
 	_, l, err := sequenced(m, cfg)

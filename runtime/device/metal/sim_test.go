@@ -27,13 +27,13 @@ import (
 
 const caseVariable = "MLA_METAL_CASE"
 
-// library is the simulator.
+// library returns the path of the simulator.
 func library(t *testing.T) string {
 	t.Helper()
 	return devicetest.Library(t, "../../..", "libmetalsim.so", "MLA_METAL_LIB")
 }
 
-// cases run inside the simulator. They return what is wrong.
+// cases run inside the simulator. Each returns an error that says what is wrong.
 var cases = map[string]func(lib string) error{
 	"logits youtu":       logits("youtu-tiny-F32", quant.F32, 1e-3, metal.ReplayICB),
 	"logits glm":         logits("glm47-tiny-Q4_0", quant.F16, 0.05, metal.ReplayICB),
@@ -80,8 +80,8 @@ func TestMain(m *testing.M) {
 	os.Exit(0)
 }
 
-// deepRuns are the beginnings of what only the deep tier runs: the runs of all bundles but
-// two. The fast tier has one bundle by indirect command buffer, and one by direct encoding.
+// deepRuns has the beginnings of the names that only the deep tier runs: all bundles but two. The fast tier
+// runs one bundle by indirect command buffer and one by direct encoding.
 var deepRuns = []string{"half", "legacy", "logits glm", "logits q8", "sessions", "encode sessions"}
 
 // TestSimulator runs the runtime under the simulator, on several systems.
@@ -160,7 +160,7 @@ func TestSimulator(t *testing.T) {
 			cmd := exec.Command(os.Args[0])
 			cmd.Env = append(os.Environ(), caseVariable+"="+tt.run+"|"+lib, "METALSIM_STRICT=1")
 			if delayed := slices.Contains(tt.env, "METALSIM_STORE_DELAY=1"); race.On && !delayed {
-				cmd.Env = append(cmd.Env, fast...) // what is watched is the Go code around kernels
+				cmd.Env = append(cmd.Env, fast...) // the race detector watches the Go code alone, so the kernels may be the fast ones
 			}
 			cmd.Env = append(cmd.Env, tt.env...)
 			out, err := cmd.CombinedOutput()
@@ -174,13 +174,13 @@ func TestSimulator(t *testing.T) {
 	}
 }
 
-// head is what a process printed before Go's traceback of all goroutines.
+// head returns the output of a process before Go's traceback of all goroutines.
 func head(out []byte) []byte {
 	message, _, _ := bytes.Cut(out, []byte("\ngoroutine "))
 	return message
 }
 
-// among are the bundles to choose from: all if none are named.
+// among returns the bundles to choose from: all if none are named.
 func among(bundles []*plan.Bundle) []*plan.Bundle {
 	if len(bundles) == 0 {
 		return generated.Bundles()
@@ -188,7 +188,7 @@ func among(bundles []*plan.Bundle) []*plan.Bundle {
 	return bundles
 }
 
-// with records a file and hands the runner to f.
+// with records a file and passes the runner to f.
 func with(lib, name string, cfg device.Config, options metal.Options, f func(device.Runner) error, bundles ...*plan.Bundle) (err error) {
 	m, done, err := reference.Bind(name, among(bundles), "f32")
 	if err != nil {
@@ -198,7 +198,7 @@ func with(lib, name string, cfg device.Config, options metal.Options, f func(dev
 	return withModel(lib, m, cfg, options, f)
 }
 
-// opened hands the device and a file's model to f.
+// opened passes the device and a file's model to f.
 func opened(how metal.Replay, name string, f func(device.Device, *device.Model) error) func(lib string) error {
 	return func(lib string) error {
 		m, done, err := reference.Bind(name, generated.Bundles(), "f32")
@@ -213,7 +213,7 @@ func opened(how metal.Replay, name string, f func(device.Device, *device.Model) 
 	}
 }
 
-// inPieces has chips that are taken to be so slow that each piece is as short as can be.
+// inPieces makes the predicted speed of GPUs so slow that each piece is as short as possible.
 func inPieces(f func(lib string) error) func(string) error {
 	return func(lib string) error {
 		metal.SlowChips(1e7)
@@ -221,7 +221,7 @@ func inPieces(f func(lib string) error) func(string) error {
 	}
 }
 
-// withModel records a model and hands the runner to f.
+// withModel records a model and passes the runner to f.
 func withModel(lib string, m *device.Model, cfg device.Config, options metal.Options, f func(device.Runner) error) error {
 	options.Library = lib
 	d, err := metal.Open(options)
@@ -260,7 +260,7 @@ func logits(name string, kv quant.Type, tolerance float64, replay metal.Replay, 
 	}
 }
 
-// automatic asks whether ICBs are trusted, once, unless the GPU is virtual.
+// automatic checks that the device asks once whether ICBs are trusted, and does not ask on a virtual GPU.
 func automatic(lib string) error {
 	for _, tt := range []struct {
 		replay       metal.Replay

@@ -22,8 +22,8 @@ func init() { cases["spared"] = spared }
 // sparedConfig has all sequences of the tiny model: of 1, 4 and 16 rows.
 var sparedConfig = device.Config{Context: 64, KV: quant.F32, Width: 16}
 
-// spared runs a prompt in as many rows at a time as there are kernels for, compares the logits with
-// the reference, and prints what the runner is and what the user was told.
+// spared runs a prompt in as many rows at a time as there are kernels for, compares the logits with the
+// reference, and prints the runner's description and the notes to the user.
 func spared(lib string) error {
 	ref, err := reference.Read(tiny)
 	if err != nil {
@@ -70,8 +70,8 @@ func spared(lib string) error {
 	return nil
 }
 
-// sparedRun runs the case under a simulator with a variable, and wants what it prints of the first
-// and of the second load, and one note that has a text; "": none.
+// sparedRun runs the case in a simulator with an environment variable. It checks the output of the first and
+// the second load, and that one note contains a text; "" means no note.
 func sparedRun(t *testing.T, variable, want, second, note string) {
 	t.Helper()
 	t.Parallel()
@@ -87,8 +87,9 @@ func sparedRun(t *testing.T, variable, want, second, note string) {
 	}
 }
 
-// TestSpared: no kernel that a GPU cannot run refuses the model, but those of one row. Sequences of
-// more rows are left out, the widest first; what cannot be recorded is encoded; it is said once.
+// TestSpared checks that a kernel which a GPU cannot run refuses the model only if it is a kernel of one row.
+// Sequences of more rows are left out, the widest first, and commands that cannot be recorded are encoded.
+// The user is told once.
 func TestSpared(t *testing.T) {
 	library(t)
 	m, done, err := reference.Bind(tiny, generated.Bundles(), "f32")

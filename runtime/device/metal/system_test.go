@@ -58,8 +58,8 @@ func TestSystem(t *testing.T) {
 	}
 }
 
-// systemKernels compares every kernel of the small bundles with its reference; the
-// doctor does so for all.
+// systemKernels compares every kernel of the small bundles with its reference. The doctor does this for all
+// bundles.
 func systemKernels(t *testing.T, lib string, how metal.Replay) {
 	d, err := metal.Open(metal.Options{Library: lib, Replay: how})
 	if err != nil {

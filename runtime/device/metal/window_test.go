@@ -16,7 +16,7 @@ func region(size, shift int) []byte {
 	return b[at+shift : at+shift+size : at+shift+size]
 }
 
-// tensors makes a model of q8_0 tensors: pairs of offset and size.
+// tensors returns a model of q8_0 tensors, each with an offset and a size.
 func tensors(mapped int, regions [][]byte, extents ...[3]int64) *device.Model {
 	m := &device.Model{Bundle: &plan.Bundle{}, Regions: regions, Mapped: mapped}
 	for _, e := range extents {

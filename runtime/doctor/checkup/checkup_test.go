@@ -25,8 +25,8 @@ func broken(name string, text string) *Result {
 	return r
 }
 
-// TestReportSize: whatever fails, and however long it says so, the report is small
-// and names every stage.
+// TestReportSize checks that the report is small and names every stage, for any failures and for errors of
+// any length.
 func TestReportSize(t *testing.T) {
 	for _, text := range []string{"", "x", strings.Repeat("long ", 2000), strings.Repeat("é|`<\n", 3000), "```\n```", strings.Repeat("\xff", 5000)} {
 		for _, stages := range []int{1, 3, 12} {

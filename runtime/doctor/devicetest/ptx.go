@@ -14,8 +14,8 @@ import (
 // threadgroupMemory finds a kernel and how many vectors of four floats it declares.
 var threadgroupMemory = regexp.MustCompile(`\nkernel void (\w+)\([^{]*\{\s*threadgroup float4 scratch\[(\d+)\];`)
 
-// PTX is what a compiler would make of a bundle's kernels, without their code: the
-// stand-in for NVIDIA's driver runs the Metal source.
+// PTX returns PTX text for a bundle in which every kernel has its real parameters and an empty body. The stand-in
+// for NVIDIA's driver runs the Metal source instead.
 func PTX(b *plan.Bundle) (string, error) {
 	var w strings.Builder
 	fmt.Fprintf(&w, "// kernels.metal sha256:%x\n.version 7.8\n.target sm_90\n.address_size 64\n\n", sha256.Sum256([]byte(b.Metal())))

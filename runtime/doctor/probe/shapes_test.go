@@ -13,7 +13,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestShapes: a model of a bundle's shapes runs, without a file.
+// TestShapes checks that a model of a bundle's shapes runs without a file.
 func TestShapes(t *testing.T) {
 	all := generated.Bundles()
 	b := all[slices.IndexFunc(all, func(b *plan.Bundle) bool { return b.Name == "youtumini" })]

@@ -11,8 +11,8 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestBatches: the CPU device has the reference logits whatever rows run in one batch. The
-// tolerance is that of one row.
+// TestBatches checks that the CPU device has the reference logits for any rows in one batch. The tolerance is
+// that of one row.
 func TestBatches(t *testing.T) {
 	for _, name := range []string{"youtu-tiny-F32", "glm47-tiny-Q4_0", "glm47-mini-Q4_K_M", "dsv2lite-mini-Q4_K_M", "youtu-mini-Q4_0", "youtu-mini-Q4_K_M"} {
 		ref, err := reference.Read(name)

@@ -179,7 +179,7 @@ func read(t *testing.T, name string) *reference.Reference {
 	return ref
 }
 
-// TestSessions: the CPU device keeps sessions apart.
+// TestSessions checks that the CPU device keeps sessions apart.
 func TestSessions(t *testing.T) {
 	m, done, err := reference.Bind("youtu-mini-Q4_0", generated.Bundles(), "f32")
 	if err != nil {

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	crowdPrompt = 2 // tokens of a session's prompt, at most
-	crowdSteps  = 3 // tokens that follow
+	crowdPrompt = 2 // maximum number of tokens of a session's prompt
+	crowdSteps  = 3 // number of tokens that follow
 )
 
-// crowded is a session of Crowd, and what it has alone.
+// crowded is a session of Crowd, with its results when it runs alone.
 type crowded struct {
 	prompt []int32
 	tokens []int32     // the best tokens after the prompt
 	logits [][]float32 // the logits by which they were picked
 }
 
-// Crowd runs sessions side by side, with a row of each in every replay. counts lists numbers of sessions, each at
-// most the rows of a batch of the bundle. Each session must have the logits that it has alone, within the
-// tolerance, and the same tokens.
-// A device that picks tokens must pick the same ones, and must continue by itself as the host would.
+// Crowd checks sessions that run side by side: every replay has a row of each session. counts lists the numbers of
+// sessions to run, each at most the rows of a batch of the bundle. Each session must have the tokens that it has
+// alone, and its logits within the tolerance. A device that picks tokens must pick these tokens, too, and must
+// continue by itself as the host would. The error names the session and the token.
 func Crowd(d device.Device, m *device.Model, cfg device.Config, tolerance float64, counts ...int) (err error) {
 	most := slices.Max(counts)
 	cfg.Context, cfg.Tables, cfg.Pages, cfg.Width = crowdPrompt+crowdSteps, most, most, most
@@ -59,7 +59,7 @@ func Crowd(d device.Device, m *device.Model, cfg device.Config, tolerance float6
 	return nil
 }
 
-// row is a session's row at a position of its timeline.
+// row returns the session's row at a position of its timeline: the prompt, then the picked tokens.
 func (c *crowded) row(table uint32, pos int) plan.Row {
 	timeline := slices.Concat(c.prompt, c.tokens)
 	row := Step(timeline[pos], pos)
@@ -67,7 +67,7 @@ func (c *crowded) row(table uint32, pos int) plan.Row {
 	return row
 }
 
-// alone runs the session in replays of one row.
+// alone runs the session in replays of one row, and keeps its tokens and logits.
 func (c *crowded) alone(r device.Runner, table uint32, vocab int) error {
 	for pos := 0; len(c.tokens) < crowdSteps; pos++ {
 		logits, err := r.Replay([]plan.Row{c.row(table, pos)}, device.AllIf(pos >= len(c.prompt)-1, 1))
@@ -82,7 +82,7 @@ func (c *crowded) alone(r device.Runner, table uint32, vocab int) error {
 	return nil
 }
 
-// best is the token with the greatest logit.
+// best returns the token with the greatest logit.
 func best(logits []float32) int32 {
 	at := 0
 	for i := range logits {
@@ -93,9 +93,9 @@ func best(logits []float32) int32 {
 	return int32(at)
 }
 
-// crowd runs all of the sessions in replays of a row of each.
+// crowd runs the sessions in replays that have a row of each, and compares the results with those of alone.
 func crowd(r device.Runner, sessions []crowded, vocab int, tolerance float64) error {
-	for pos := range crowdPrompt - 1 { // the prompts, without their last token
+	for pos := range crowdPrompt - 1 { // the prompts without their last tokens
 		if _, err := r.Replay(rowsOf(sessions, func(c *crowded) (int, bool) { return pos, pos < len(c.prompt)-1 }), nil); err != nil {
 			return err
 		}
@@ -118,7 +118,8 @@ func crowd(r device.Runner, sessions []crowded, vocab int, tolerance float64) er
 	return nil
 }
 
-// rowsOf is a row of each session that has one, with the number of its block table.
+// rowsOf returns one row for each session for which at reports true, at the position that at returns. The block
+// table of session i is i.
 func rowsOf(sessions []crowded, at func(*crowded) (pos int, has bool)) (rows []plan.Row) {
 	for i := range sessions {
 		if pos, has := at(&sessions[i]); has {
@@ -133,7 +134,7 @@ func stepOf(sessions []crowded, step int) []plan.Row {
 	return rowsOf(sessions, func(c *crowded) (int, bool) { return len(c.prompt) - 1 + step, true })
 }
 
-// crowdAhead lets the device pick after the first step's rows and then continue by itself.
+// crowdAhead lets the device pick after the first step's rows and then continue by itself. It checks the tokens.
 func crowdAhead(p device.Picker, sessions []crowded, vocab int) error {
 	greedy, err := sample.New(sample.Off())
 	if err != nil {
@@ -165,7 +166,8 @@ func crowdAhead(p device.Picker, sessions []crowded, vocab int) error {
 	return nil
 }
 
-// same wants logits to be those that the session has alone.
+// same returns an error unless logits are those that the session has alone at a step, within the tolerance, with
+// the same best token.
 func (c *crowded) same(step int, logits []float32, tolerance float64) error {
 	worst := 0.0
 	for i, x := range logits {

@@ -64,7 +64,7 @@ func TestWanted(t *testing.T) {
 	}
 }
 
-// TestLimits: a check of kernels ends after its time, or with the file's kernels.
+// TestLimits checks that a check of kernels ends after its time, or after the file's kernels.
 func TestLimits(t *testing.T) {
 	at := slices.IndexFunc(All, func(s Stage) bool { return s.Name == Kernels })
 	for _, c := range []struct {
@@ -81,8 +81,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestRun: stages run in the order given, on a device that is opened for each; what a
-// GPU cannot do is skipped.
+// TestRun checks that stages run in the given order, each on a newly opened device, and that a stage which a
+// GPU cannot run is skipped.
 func TestRun(t *testing.T) {
 	var opened []metal.Replay
 	for _, c := range []struct {
@@ -125,7 +125,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRunEnds: an error ends the stages, without a last row.
+// TestRunEnds checks that an error ends the stages, without a last row.
 func TestRunEnds(t *testing.T) {
 	sick := fmt.Errorf("no memory")
 	for _, c := range []struct {

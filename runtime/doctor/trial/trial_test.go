@@ -48,7 +48,7 @@ const (
 	endRow   = `{"kind":"end"}` + "\n"
 )
 
-// TestVerdict: what becomes of the process decides, and is asked once.
+// TestVerdict checks that the end of the process decides the verdict, and that the trial runs once.
 func TestVerdict(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -112,7 +112,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestUnkept: where there is no room for a verdict, it counts, and the user hears why the next start checks again.
+// TestUnkept checks that a verdict which cannot be stored still counts, and that the user is told why the
+// next start checks again.
 func TestUnkept(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -137,7 +138,7 @@ func TestUnkept(t *testing.T) {
 	}
 }
 
-// TestMissing: without a process nothing is known, and nothing is kept.
+// TestMissing checks that without a process there is no verdict, and that none is stored.
 func TestMissing(t *testing.T) {
 	j := &Judge{Folder: t.TempDir(), Start: func() (child.Command, error) {
 		return child.Command{Path: filepath.Join(t.TempDir(), "none"), Limit: time.Minute}, nil

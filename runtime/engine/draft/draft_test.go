@@ -35,8 +35,8 @@ func TestPropose(t *testing.T) {
 	}
 }
 
-// FuzzPropose: a proposal is what followed the same tokens somewhere in the text, or in what
-// it makes of it.
+// FuzzPropose checks that every proposal follows the same tokens somewhere in the text, or in the text with
+// the proposal appended.
 func FuzzPropose(f *testing.F) {
 	f.Add([]byte{1, 2, 3, 1, 2}, 3)
 	f.Fuzz(func(t *testing.T, data []byte, n int) {

@@ -40,7 +40,7 @@ func newJoiner(tb testing.TB) (*nextn.Joiner, []bind.Joined, *plan.Bundle) {
 	return j, weights, b
 }
 
-// rows are random tokens and hidden states; every seventh state is not known.
+// rows returns random tokens and hidden states. Every seventh state is unknown.
 func rows(n, dim int) (tokens []int32, hidden [][]float32) {
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	for i := range n {
@@ -57,8 +57,8 @@ func rows(n, dim int) (tokens []int32, hidden [][]float32) {
 	return tokens, hidden
 }
 
-// TestInputs: an input is the norms of the token's embedding and of its own hidden state,
-// whether one processor makes all rows or many share them.
+// TestInputs checks that an input has the norms of the token's embedding and of the token's own hidden state,
+// with one worker and with many.
 func TestInputs(t *testing.T) {
 	j, weights, bundle := newJoiner(t)
 	dim, eps := j.Dim(), bundle.Model.RMSNormEps
@@ -88,7 +88,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestModel: the norms of many vectors are those of each alone.
+// TestModel checks that the norms of many vectors are the norms of each alone.
 func TestModel(t *testing.T) {
 	j, _, _ := newJoiner(t)
 	rng := rand.New(rand.NewPCG(2, 2))
@@ -108,7 +108,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestInputsOfOtherTokens: a token that the vocabulary has not is an error.
+// TestInputsOfOtherTokens checks that a token outside the vocabulary is an error.
 func TestInputsOfOtherTokens(t *testing.T) {
 	j, _, _ := newJoiner(t)
 	for _, token := range []int32{-1, 1 << 20, math.MaxInt32} {
@@ -125,7 +125,7 @@ func weightsOf(t *testing.T, w bind.Joined, dim int) []float32 {
 	return out
 }
 
-// normed says whether got is rms(x)*weight. It is rounded to float32 three times: 1e-6 of it.
+// normed reports whether got is rms(x)*weight. The tolerance of 1e-6 covers three roundings to float32.
 func normed(got, x, weight []float32, eps float64) bool {
 	for i, want := range formula.Norm(x, weight, eps) {
 		if math.Abs(float64(got[i])-want) > 1e-6*math.Abs(want) {
@@ -135,7 +135,7 @@ func normed(got, x, weight []float32, eps float64) bool {
 	return true
 }
 
-// BenchmarkInputs is what catching up takes the host, a row.
+// BenchmarkInputs measures the host's time per row to catch up.
 func BenchmarkInputs(b *testing.B) {
 	j, _, _ := newJoiner(b)
 	tokens, hidden := rows(512, j.Dim())

@@ -16,7 +16,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// gpu is the CPU as a device of a class.
+// gpu is the CPU device as a device of another class.
 type gpu struct{ device.Device }
 
 func (gpu) Class() string { return plan.ClassNVIDIA }
@@ -25,8 +25,8 @@ type overflow struct{ error }
 
 func (overflow) Overflow() bool { return true }
 
-// TestHalves: a GPU runs halves where there are kernels, they are numbers, and nothing else is asked
-// for. Who wants to know hears why there are none.
+// TestHalves checks that a GPU runs half-precision activations if the bundle has kernels for them, the file's
+// numbers allow it, and the user asks for no other type. Otherwise it checks the note that says why not.
 func TestHalves(t *testing.T) {
 	refuses := func(act plan.Elem, err error) func(device.Device, *bind.Resolved, *plan.Bundle) error {
 		return func(_ device.Device, _ *bind.Resolved, b *plan.Bundle) error {

@@ -21,7 +21,7 @@ import (
 
 const model = "../../../testdata/reference/youtu-tiny-F32.gguf"
 
-// named is the CPU under another name.
+// named is the CPU device under another name.
 type named struct {
 	device.Device
 	name string
@@ -29,7 +29,7 @@ type named struct {
 
 func (d named) Name() string { return d.name }
 
-// candidate is a device that opens, or fails to.
+// candidate returns a device that opens, or that fails with an error.
 func candidate(name string, fails error) opening.Candidate {
 	return opening.Candidate{Name: name, Open: func() (device.Device, error) { return named{cpu.New(), name}, fails }}
 }
@@ -40,8 +40,8 @@ var (
 	errBad    = errors.New("its numbers are wrong")
 )
 
-// TestOrder: the first device runs the model that opens and does not refuse it. A device that is passed over
-// is told, unless the machine lacks it.
+// TestOrder checks that the first device which opens and does not refuse the model runs it. A device that is
+// passed over is reported, unless the machine lacks it.
 func TestOrder(t *testing.T) {
 	absent, broken, bad, good, last := candidate("a", errAbsent), candidate("b", errBroken), candidate("c", nil), candidate("d", nil), candidate("cpu", nil)
 	absent.Absent = func(err error) bool { return err == errAbsent }
@@ -89,7 +89,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestNotAModel: a file without the keys of a model is refused for that.
+// TestNotAModel checks the error for a file without the keys of a model.
 func TestNotAModel(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.gguf")
 	w, err := gguf.NewWriter(path, []gguf.KV{{Key: "general.architecture", Value: gguf.String("clip")}}, nil)
@@ -104,8 +104,8 @@ func TestNotAModel(t *testing.T) {
 	}
 }
 
-// TestOneDoor: nothing that runs models reads a file's header, or joins a file and a bundle, but
-// the functions that look once.
+// TestOneDoor checks that packages which run models read a file's header, and join a file with a bundle, only
+// through the functions that check both.
 func TestOneDoor(t *testing.T) {
 	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
@@ -141,7 +141,7 @@ func TestOneDoor(t *testing.T) {
 	}
 }
 
-// sources lists Go files without tests of a folder, and of those below it if deep.
+// sources returns the Go files of a folder without its tests. If deep is set it includes subfolders.
 func sources(folder string, deep bool) (list []string, err error) {
 	err = filepath.WalkDir(folder, func(path string, d os.DirEntry, err error) error {
 		if d != nil && d.IsDir() && path != folder && !deep {

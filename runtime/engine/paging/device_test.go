@@ -6,15 +6,15 @@ import (
 	"mla/runtime/plan"
 )
 
-// device is what a device does, with a hash of all tokens so far in place of a row:
-// a row that was overwritten, not copied or taken from another text is another hash.
+// device simulates a device. In place of a cache row it keeps a hash of all tokens so far, so that a row
+// which was overwritten, not copied or taken from another text has a wrong hash.
 type device struct {
 	cache  [][plan.PageRows]uint64
 	tables map[*Sequence][]uint32
 	queue  []job
 }
 
-// job is orders that have not been done yet.
+// job is a list of orders that have not been done yet.
 type job struct {
 	sequence *Sequence
 	orders   Orders
@@ -26,7 +26,7 @@ func newDevice(pages int) *device {
 
 func (d *device) order(s *Sequence, o Orders) { d.queue = append(d.queue, job{s, o}) }
 
-// flush does all orders, in their order.
+// flush does all orders in sequence.
 func (d *device) flush() {
 	for _, j := range d.queue {
 		for _, c := range j.orders.Copies {
@@ -42,12 +42,12 @@ func (d *device) flush() {
 	d.queue = d.queue[:0]
 }
 
-// row is where the device has a sequence's row.
+// row returns the device's row of a sequence at a position.
 func (d *device) row(s *Sequence, pos int) *uint64 {
 	return &d.cache[d.tables[s][pos/plan.PageRows]][pos%plan.PageRows]
 }
 
-// run writes the rows of tokens after those of before.
+// run writes the rows of tokens. They follow the tokens before.
 func (d *device) run(s *Sequence, before, tokens []int32) {
 	hash := uint64(0)
 	for _, t := range before {
@@ -71,7 +71,7 @@ func (d *device) attend(s *Sequence, tokens []int32) error {
 	return nil
 }
 
-// tree looks at the pages that the tree holds.
+// tree checks the pages that the tree holds.
 func (d *device) tree(n *node, hash uint64) error {
 	for _, c := range n.children {
 		h := hash
@@ -88,7 +88,7 @@ func (d *device) tree(n *node, hash uint64) error {
 	return nil
 }
 
-// mix is a step of a hash that tells orders and lengths apart.
+// mix returns the next value of a hash that depends on order and length.
 func mix(hash uint64, token int32) uint64 {
 	hash = (hash ^ uint64(uint32(token)) + 0x9E3779B97F4A7C15) * 0xBF58476D1CE4E5B9
 	return hash ^ hash>>29

@@ -7,7 +7,7 @@ import (
 	"mla/runtime/engine/paging"
 )
 
-// Example has two sessions whose prompts share the first 100 tokens.
+// Example shows two sessions whose prompts share the first 100 tokens.
 func Example() {
 	pool, err := paging.NewPool(3)
 	if err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// numbers is n tokens: first, first+1, …
+// numbers returns n tokens: first, first+1, …
 func numbers(first, n int) []int32 {
 	out := make([]int32, n)
 	for i := range out {
@@ -24,7 +24,7 @@ func newPool(t testing.TB, pages int) *Pool {
 	return p
 }
 
-// run reserves room for tokens and appends them.
+// run reserves capacity for tokens and appends them.
 func run(t testing.TB, s *Sequence, tokens []int32) (reserved, appended Orders) {
 	t.Helper()
 	reserved, err := s.Reserve(len(tokens))
@@ -39,7 +39,7 @@ func run(t testing.TB, s *Sequence, tokens []int32) (reserved, appended Orders) 
 	return reserved, appended
 }
 
-// prompted opens a sequence and runs what is not there of its prompt.
+// prompted opens a sequence and runs the part of its prompt that the cache lacks.
 func prompted(t testing.TB, p *Pool, prompt []int32) *Sequence {
 	t.Helper()
 	s, _ := p.Open("", prompt)

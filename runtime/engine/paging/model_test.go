@@ -12,7 +12,7 @@ import (
 	"mla/tools/tests/deep"
 )
 
-// contents says whether the device holds the rows of all sessions and of the tree.
+// contents returns an error unless the device holds the rows of all sessions and of the tree.
 func (w *world) contents() error {
 	w.device.flush()
 	for _, s := range w.sessions {
@@ -28,7 +28,7 @@ func (w *world) contents() error {
 	return nil
 }
 
-// nodes is the nodes of the tree.
+// nodes returns the nodes of the tree.
 func (w *world) nodes() (out []*node) {
 	var walk func(n *node)
 	walk = func(n *node) {
@@ -43,7 +43,7 @@ func (w *world) nodes() (out []*node) {
 	return out
 }
 
-// stamp notes which nodes are in use now.
+// stamp records which nodes are in use now.
 func (w *world) stamp() {
 	for _, n := range w.nodes() {
 		if w.pool.pages[n.page].sequences > 0 {
@@ -52,8 +52,7 @@ func (w *world) stamp() {
 	}
 }
 
-// evictions says whether the nodes that went are those used longest ago, and whether
-// they are counted.
+// evictions returns an error unless the evicted nodes are the least recently used ones and are counted.
 func (w *world) evictions(before []*node, then Stats) error {
 	stays := map[*node]bool{}
 	oldest := w.now
@@ -82,8 +81,8 @@ func (w *world) evictions(before []*node, then Stats) error {
 	return nil
 }
 
-// schedule makes n random operations, closes all sessions and fills the pool, so
-// that a page that was lost is missed.
+// schedule makes n random operations, then closes all sessions and fills the pool, so that a lost page is
+// noticed.
 func schedule(choose chooser, n int) (w *world, err error) {
 	w = newWorld(choose)
 	for i := range n {
@@ -108,8 +107,8 @@ func schedule(choose chooser, n int) (w *world, err error) {
 
 var seed = flag.Uint64("seed", 0, "the seed of TestSchedules' first schedule (default: of this moment)")
 
-// TestSchedules compares random schedules with sessions that share nothing. Each
-// schedule has a seed of its own; a failure prints it, for -seed.
+// TestSchedules checks random schedules against sessions that share nothing. Each schedule has its own seed,
+// which a failure prints for -seed.
 func TestSchedules(t *testing.T) {
 	schedules, first := 4000, *seed
 	if !deep.On {
@@ -139,7 +138,7 @@ func TestSchedules(t *testing.T) {
 	}
 }
 
-// TestSameScheduleSamePages: nothing depends on time or on the order of a map.
+// TestSameScheduleSamePages checks that nothing depends on time or on the order of a map.
 func TestSameScheduleSamePages(t *testing.T) {
 	for seed := range uint64(20) {
 		var tables [2]string
@@ -160,7 +159,7 @@ func TestSameScheduleSamePages(t *testing.T) {
 	}
 }
 
-// FuzzSchedule lets the fuzzer choose.
+// FuzzSchedule checks schedules that the fuzzer chooses.
 func FuzzSchedule(f *testing.F) {
 	for seed := range uint64(8) {
 		r := rand.New(rand.NewPCG(seed, 2))

@@ -18,7 +18,7 @@ func TestNewPool(t *testing.T) {
 	wantStats(t, newPool(t, MaxPages), Stats{Free: MaxPages})
 }
 
-// TestPagesInOrder: pages are taken in order, and the one given back last is taken
+// TestPagesInOrder checks that pages are taken in order, and that the page which was given back last is taken
 // first.
 func TestPagesInOrder(t *testing.T) {
 	p := newPool(t, 4)
@@ -71,8 +71,8 @@ func TestOutOfPagesChangesNothing(t *testing.T) {
 	}
 }
 
-// TestEvictionOrder: the page that was used longest ago goes first, of one sequence
-// the last page.
+// TestEvictionOrder checks that the least recently used page is evicted first, and within a sequence its last
+// page.
 func TestEvictionOrder(t *testing.T) {
 	p := newPool(t, 5)
 	a := prompted(t, p, numbers(0, 2*plan.PageRows))    // pages 0, 1
@@ -98,7 +98,7 @@ func TestEvictionOrder(t *testing.T) {
 	wantStats(t, p, Stats{InUse: 5, Hits: plan.PageRows, Misses: 5 * plan.PageRows, Evicted: 5})
 }
 
-// TestStats counts what a pool's users see.
+// TestStats checks the counters of a pool.
 func TestStats(t *testing.T) {
 	p := newPool(t, 10)
 	prompt := numbers(0, 2*plan.PageRows+10)

@@ -9,7 +9,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestOpen: how much of a prompt is there already.
+// TestOpen checks how much of a prompt Open finds in the cache.
 func TestOpen(t *testing.T) {
 	held := numbers(0, 3*plan.PageRows)
 	tests := []struct {
@@ -52,8 +52,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestCopyOnWrite: who writes after tokens that end inside another's page gets a
-// fresh page and an order to copy the rows before.
+// TestCopyOnWrite checks that a sequence which writes inside another sequence's page gets a new page and an
+// order to copy the rows before.
 func TestCopyOnWrite(t *testing.T) {
 	p := newPool(t, 8)
 	a := prompted(t, p, numbers(0, 2*plan.PageRows)) // pages 0, 1
@@ -78,7 +78,7 @@ func TestCopyOnWrite(t *testing.T) {
 	wantStats(t, p, Stats{InUse: 4, Free: 4, Shared: 1, Misses: 128})
 }
 
-// TestReserve: pages per length.
+// TestReserve checks the number of pages for each length.
 func TestReserve(t *testing.T) {
 	for _, test := range []struct{ have, n, pages int }{
 		{0, 0, 0}, {0, 1, 1}, {0, 64, 1}, {0, 65, 2}, {0, 320, 5},
@@ -126,8 +126,8 @@ func TestAppendNeedsRoom(t *testing.T) {
 	}
 }
 
-// TestSameTokensMeet: sequences that ran the same tokens side by side end with the
-// same full pages.
+// TestSameTokensMeet checks that sequences which run the same tokens at the same time end with the same full
+// pages.
 func TestSameTokensMeet(t *testing.T) {
 	p := newPool(t, 10)
 	tokens := numbers(0, 3*plan.PageRows+1)
@@ -157,7 +157,8 @@ func TestSameTokensMeet(t *testing.T) {
 	wantStats(t, p, Stats{InUse: 5, Free: 5, Shared: 3, Misses: 2 * int64(len(tokens))})
 }
 
-// TestReuse: a prompt run in pieces takes over what another sequence has run since.
+// TestReuse checks that a prompt which runs in pieces takes over pages that another sequence has run in the
+// meantime.
 func TestReuse(t *testing.T) {
 	p := newPool(t, 10)
 	tokens := numbers(0, 3*plan.PageRows)
@@ -225,8 +226,8 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// TestTruncateFullPool: a single session whose tokens fill the pool can always be
-// rewound and go on, though there is no page for a copy.
+// TestTruncateFullPool checks that a single session whose tokens fill the pool can always be rewound and
+// continue, although there is no page for a copy.
 func TestTruncateFullPool(t *testing.T) {
 	for n := range 3*plan.PageRows + 1 {
 		p := newPool(t, 3)
@@ -243,8 +244,8 @@ func TestTruncateFullPool(t *testing.T) {
 	}
 }
 
-// TestTailOfAnother: the page of a tail that another sequence holds is never taken
-// instead of a copy.
+// TestTailOfAnother checks that a sequence never takes over the last page of a text while another sequence
+// holds that page.
 func TestTailOfAnother(t *testing.T) {
 	p := newPool(t, 1)
 	a := prompted(t, p, numbers(0, plan.PageRows))
@@ -263,7 +264,7 @@ func TestTailOfAnother(t *testing.T) {
 	wantStats(t, p, Stats{InUse: 1, Misses: plan.PageRows, Evicted: 1})
 }
 
-// TestFork: all continuations but the last to write copy the partly filled page.
+// TestFork checks that every continuation except the last one to write copies the partly filled page.
 func TestFork(t *testing.T) {
 	p := newPool(t, 10)
 	a := prompted(t, p, numbers(0, plan.PageRows+5)) // pages 0, 1
@@ -316,8 +317,8 @@ func TestClose(t *testing.T) {
 	consistent(t, p)
 }
 
-// TestSixteenSessions: 16 sessions after the same 4,096 tokens hold their 64 pages
-// once, whether they come one after the other or all at a time.
+// TestSixteenSessions checks that 16 sessions after the same 4,096 tokens hold the 64 pages of these tokens
+// once, whether the sessions come one after the other or all at once.
 func TestSixteenSessions(t *testing.T) {
 	const sessions, common, own = 16, 4096, 10
 	prompt := func(i int) []int32 { return slices.Concat(numbers(0, common), numbers(10_000*(i+1), own)) }
@@ -349,7 +350,7 @@ func TestSixteenSessions(t *testing.T) {
 	wantStats(t, p, want)
 }
 
-// TestScopes: pages are found within a scope, and by nobody else, until the last of them goes.
+// TestScopes checks that a scope's pages are found within the scope only, until the last of them is evicted.
 func TestScopes(t *testing.T) {
 	p := newPool(t, 8)
 	tokens := numbers(0, 2*plan.PageRows+1)

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// world is a pool, a device, and the naive model: each session owns its tokens.
+// world is a pool, a device, and a simple model in which each session owns its tokens.
 type world struct {
 	pool     *Pool
 	device   *device
@@ -19,7 +19,7 @@ type world struct {
 	refused  int // times that pages ran out
 }
 
-// session is a sequence and what it should hold.
+// session is a sequence with its expected content.
 type session struct {
 	*Sequence
 	tokens []int32 // whose rows are there
@@ -38,13 +38,13 @@ func newWorld(choose chooser) *world {
 	return &world{pool: p, device: newDevice(pages), choose: choose, used: map[*node]int{}}
 }
 
-// operations are what a schedule is made of, the frequent ones several times.
+// operations lists the operations of a schedule. A frequent operation is listed several times.
 var operations = []func(*world) error{
 	(*world).open, (*world).open, (*world).step, (*world).step, (*world).step, (*world).step,
 	(*world).reserve, (*world).truncate, (*world).fork, (*world).close, (*world).close,
 }
 
-// do makes one random operation and looks at everything that has to hold.
+// do makes one random operation and checks all invariants.
 func (w *world) do() error {
 	w.now++
 	w.stamp()
@@ -68,7 +68,7 @@ func (w *world) do() error {
 	return nil
 }
 
-// pick is a random session, nil if there is none.
+// pick returns a random session; nil if there is none.
 func (w *world) pick() *session {
 	if len(w.sessions) == 0 {
 		return nil
@@ -76,7 +76,7 @@ func (w *world) pick() *session {
 	return w.sessions[w.choose(len(w.sessions))]
 }
 
-// text is random tokens: runs of equal ones, so that texts have much in common.
+// text returns random tokens with runs of equal ones, so that texts have much in common.
 func (w *world) text() (out []int32) {
 	for range w.choose(5) {
 		token := int32(w.choose(2))
@@ -109,7 +109,7 @@ func (w *world) open() error {
 	return nil
 }
 
-// longest is how much of a prompt a scope's tree holds in whole pages, by looking at every path.
+// longest returns how much of a prompt a scope's tree holds in whole pages. It compares every path.
 func (w *world) longest(scope string, prompt []int32) int {
 	if len(prompt) == 0 {
 		return 0
@@ -169,7 +169,7 @@ func (w *world) step() error {
 	return w.contents()
 }
 
-// next is what a session runs: a piece of its prompt, or drafts.
+// next returns the tokens that a session runs next: a piece of its prompt, or drafts.
 func (w *world) next(s *session) (tokens []int32, keep int, err error) {
 	if len(s.rest) == 0 {
 		tokens = w.text()
@@ -191,7 +191,7 @@ func (w *world) next(s *session) (tokens []int32, keep int, err error) {
 	return tokens, n, nil
 }
 
-// capacity reserves n tokens, and says whether there were pages. If not, the session
+// capacity reserves n tokens and reports whether there were enough pages. Without enough pages the session
 // gives up its prompt, and nothing else may change.
 func (w *world) capacity(s *session, n int) (bool, error) {
 	before, table, capacity := w.pool.Stats(), slices.Clone(s.Table()), s.Capacity()
@@ -214,9 +214,8 @@ func (w *world) capacity(s *session, n int) (bool, error) {
 	return false, nil
 }
 
-// fits says whether pages that no other session holds are enough: those that this
-// one may write to already, those that nobody holds, and the page of its tail where
-// the tree is the only other holder.
+// fits reports whether the pages that no other session holds are enough: pages that the session may write to,
+// pages that nobody holds, and the session's last page if the tree is its only other holder.
 func (w *world) fits(s *session, n int) bool {
 	others := map[uint32]bool{}
 	for _, other := range w.sessions {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestSteps: guesses rest where steps with them take longer than what they bring, for any number of
-// texts, as soon as that has cost some steps' time, and twice as long when it was in vain again;
-// and they are not made before it is known how long a step takes without.
+// TestSteps checks when guesses rest: as soon as steps with guesses have cost some steps more than they
+// brought, for any number of texts. After another useless try they rest twice as long. Guesses are not made
+// before the time of a step without guesses is known.
 func TestSteps(t *testing.T) {
 	for _, tt := range []struct {
 		rows, tokens int           // of a step
@@ -54,7 +54,8 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestRest: guesses that have paid are tried again soon when they do not, and later each time.
+// TestRest checks that guesses which have paid are tried again soon after they stop paying, and later each
+// time.
 func TestRest(t *testing.T) {
 	var s Steps
 	s.Ran(1, 0, 1, 100)
@@ -78,8 +79,8 @@ func TestRest(t *testing.T) {
 	}
 }
 
-// TestSaved: steps are compared with those of as many rows, and a slow one counts for no more than
-// 7/4 of the median.
+// TestSaved checks that a step is compared with steps of as many rows, and that a slow step counts for at
+// most 7/4 of the median.
 func TestSaved(t *testing.T) {
 	var s Steps
 	s.Ran(1, 0, 1, 100)
@@ -104,7 +105,7 @@ func TestSaved(t *testing.T) {
 	}
 }
 
-// TestSoon: guesses that save much have paid as soon as some steps show it.
+// TestSoon checks that guesses which save much count as paid after a few steps.
 func TestSoon(t *testing.T) {
 	var s Steps
 	s.Ran(1, 0, 1, 100)
@@ -120,9 +121,9 @@ func TestSoon(t *testing.T) {
 	}
 }
 
-// TestLooks: guesses that pay do without a step now and then, so that it is noticed when they no
-// longer do: here a step without takes 100 at first, so that two tokens of a step of 150 save time,
-// and 60 later on.
+// TestLooks checks that guesses which pay are left out of a step now and then, so that a change is noticed.
+// Here a step without guesses takes 100 at first and 60 later. A step with two tokens takes 150, which saves
+// time at first only.
 func TestLooks(t *testing.T) {
 	var s Steps
 	s.Ran(1, 0, 1, 100)
@@ -151,8 +152,8 @@ func TestLooks(t *testing.T) {
 	}
 }
 
-// TestLoss: a text of 500 tokens none of whose guesses is right takes at most 3 % longer,
-// where a step with guesses takes 2.4 times as long as one without.
+// TestLoss checks that a text of 500 tokens with only wrong guesses takes at most 3 % longer, if a step with
+// guesses takes 2.4 times as long as one without.
 func TestLoss(t *testing.T) {
 	var s Steps
 	var share Share
@@ -174,8 +175,8 @@ func TestLoss(t *testing.T) {
 	}
 }
 
-// TestShare: of two texts that guess, the one whose guesses are wrong rests, tries again
-// after a while, and rests again; the other one goes on.
+// TestShare checks two texts that guess. The text with wrong guesses rests, tries again after a while, and
+// rests again. The other text continues to guess.
 func TestShare(t *testing.T) {
 	var s Steps
 	s.Ran(2, 0, 2, 20*time.Millisecond)
@@ -214,8 +215,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestShareOfFew: where a text has not guessed there is no step of it, and a guess that costs
-// nothing is worth it.
+// TestShareOfFew checks that guesses do not rest for a text whose steps had no guesses, or whose guesses take
+// no time.
 func TestShareOfFew(t *testing.T) {
 	var s Share
 	for range 10 * allSteps {
@@ -229,8 +230,8 @@ func TestShareOfFew(t *testing.T) {
 	}
 }
 
-// TestAhead: guesses have to beat what a device takes by itself, as long as it takes that part of
-// the time of a step in which the host takes part.
+// TestAhead checks that guesses have to beat the steps that a device makes by itself, whose time is a part of
+// the time of a step with the host.
 func TestAhead(t *testing.T) {
 	var s Steps
 	s.Ran(1, 0, 1, 100)
@@ -250,7 +251,7 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestPaces: steps of a slow time of a machine do not count as what a step takes.
+// TestPaces checks that steps do not count towards the usual time of a step while the machine is slow.
 func TestPaces(t *testing.T) {
 	var s Steps
 	for range paceSteps {

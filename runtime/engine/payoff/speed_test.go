@@ -7,15 +7,15 @@ import (
 	"time"
 )
 
-// machine is one that others use too: for a while everything takes 2.5 times as long, and
-// now and then one step takes four times as long.
+// machine is a machine with other work: for a while everything takes 2.5 times as long, and now and then one
+// step takes four times as long.
 type machine struct {
 	rng  *rand.Rand
 	calm bool
 	slow bool
 }
 
-// took is what a clock says of work that takes the time of a number of tokens.
+// took returns the measured time of work that takes the time of a number of tokens.
 func (m *machine) took(work float64) time.Duration {
 	const unit = float64(time.Millisecond)
 	if m.calm {
@@ -37,11 +37,11 @@ func (m *machine) took(work float64) time.Duration {
 	return time.Duration(unit * work * (1 + m.rng.Float64()/10))
 }
 
-// A guesser says how many guesses the next step has, how many of them are right, and how many
-// tokens' time the step takes.
+// guesser is a function that returns the number of guesses of the next step, how many of them are right, and
+// the time of the step in tokens.
 type guesser func(rng *rand.Rand) (guesses, right int, takes float64)
 
-// single guesses one token, a part of which is right.
+// single guesses one token. The guess is right with a given probability.
 func single(right, takes float64) guesser {
 	return func(rng *rand.Rand) (int, int, float64) {
 		if rng.Float64() < right {
@@ -51,8 +51,8 @@ func single(right, takes float64) guesser {
 	}
 }
 
-// learning guesses one token more after a step whose guesses were all right, up to four, and else
-// one less, as the layer of GLM does (engine/predict.go). Each costs so much of a token's time.
+// learning guesses one token more after a step with only right guesses, up to four, and one less after
+// another step, as the layer of GLM does (engine/predict.go). each is the cost of a guess in tokens.
 func learning(right, each float64) guesser {
 	n := 2
 	return func(rng *rand.Rand) (guesses, got int, takes float64) {
@@ -67,8 +67,8 @@ func learning(right, each float64) guesser {
 	}
 }
 
-// mixed guesses seven tokens, all of them wrong, in a part of the steps, and one in the others, as
-// texts do that repeat themselves a little.
+// mixed makes seven wrong guesses in some steps, and one guess in the others, as texts do that repeat
+// themselves a little.
 func mixed(wrong, right float64) guesser {
 	one := single(right, 1.2)
 	return func(rng *rand.Rand) (int, int, float64) {
@@ -79,8 +79,8 @@ func mixed(wrong, right float64) guesser {
 	}
 }
 
-// speed is that of a text of 1,900 tokens; without guesses it is 1. It is what the machine has to
-// do, so that slow times, which are as bad for texts without guesses, are no part of it.
+// speed returns the speed of a text of 1,900 tokens relative to 1 without guesses. It counts the work of the
+// machine and not its slow times, because slow times are as bad without guesses.
 func speed(m *machine, guess guesser) float64 {
 	const tokens = 1900
 	var s Steps
@@ -96,8 +96,8 @@ func speed(m *machine, guess guesser) float64 {
 	return tokens / work
 }
 
-// TestSpeed: of twenty texts no more than one becomes slower than 0.97 of its speed without guesses,
-// or 0.96 on a machine with slow times; and most of what guesses can gain is gained.
+// TestSpeed checks the speed of twenty texts: at most one is slower than 0.97 of its speed without guesses,
+// or 0.96 on a machine with slow times, and most of the possible gain is reached.
 func TestSpeed(t *testing.T) {
 	const texts = 100
 	for _, tt := range []struct {

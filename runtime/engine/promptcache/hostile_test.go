@@ -15,7 +15,8 @@ import (
 	"mla/runtime/system/recordfile"
 )
 
-// forged is a file whose checksum is right, with a header of about a given number of bytes and some records.
+// forged returns the path of a file with a right checksum, a header of about the given number of bytes, and
+// some records.
 func forged(t *testing.T, header, records, record int) string {
 	t.Helper()
 	const begin, end = `{"tokens":[1`, `]}`
@@ -34,7 +35,8 @@ func forged(t *testing.T, header, records, record int) string {
 	return path
 }
 
-// TestForged: a file with a long list of tokens and nothing that belongs to them is refused before the list is read.
+// TestForged checks that a file with a long list of tokens and no content for them is refused before the list
+// is read.
 func TestForged(t *testing.T) {
 	for name, path := range map[string]string{
 		"no records":           forged(t, 1<<27, 0, key.PageBytes()),
@@ -55,14 +57,14 @@ func TestForged(t *testing.T) {
 	}
 }
 
-// allocated is how many bytes this process has allocated so far.
+// allocated returns the number of bytes that this process has allocated so far.
 func allocated() uint64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return m.TotalAlloc
 }
 
-// TestPipe: a pipe is no prompt cache, and nobody waits for it.
+// TestPipe checks that a pipe is refused as a prompt cache, and that nothing waits for it.
 func TestPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {

@@ -31,7 +31,7 @@ func tokens(n int) []int32 {
 	return out
 }
 
-// fill makes page i, all of whose rows have bytes that are not zero.
+// fill fills page i: all of its rows have bytes that are not zero.
 func fill(i int, page []byte) error {
 	for j := range page {
 		page[j] = byte(1 + (i*31+j)%255)
@@ -46,7 +46,7 @@ func write(t testing.TB, path string, n int) {
 	}
 }
 
-// TestRoundTrip: rows come back as they were, and those after the last token as zeros.
+// TestRoundTrip checks that rows are read as they were written, and rows after the last token as zeros.
 func TestRoundTrip(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache")
 	for _, n := range []int{0, 1, plan.PageRows - 1, plan.PageRows, plan.PageRows + 1, 5 * plan.PageRows} {
@@ -80,7 +80,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestForeign: a file of another model, bundle or cache type is refused with the reason.
+// TestForeign checks that a file of another model, bundle or cache type is refused with the reason.
 func TestForeign(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cache")
 	write(t, path, 70)
@@ -101,7 +101,7 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestCheck: what cannot be written to is known before a prompt is run.
+// TestCheck checks that a path which cannot be written to is an error before a prompt is run.
 func TestCheck(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "cache")
@@ -121,7 +121,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestWriteFails: a file that cannot be completed is not there.
+// TestWriteFails checks that a file which cannot be completed is removed.
 func TestWriteFails(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "cache")
@@ -152,8 +152,8 @@ func TestWriteFails(t *testing.T) {
 	}
 }
 
-// FuzzOpen: a file with any header after good checksums is refused, or has as many pages
-// as its tokens need.
+// FuzzOpen checks that a file with right checksums and any header is refused, or has as many pages as its
+// tokens need.
 func FuzzOpen(f *testing.F) {
 	good, err := json.Marshal(header{key, plan.PageRows, tokens(70)})
 	if err != nil {

@@ -8,7 +8,8 @@ import (
 	"mla/runtime/gguf/hparams"
 )
 
-// TestTags: every field has a name of its own, a range of numbers or names, and no key stands twice.
+// TestTags checks that every field has a unique name, a range of numbers or names, and that no key occurs
+// twice.
 func TestTags(t *testing.T) {
 	var names, keys []string
 	for _, p := range slices.Concat(hparams.Parameters(&hparams.Dims{}), hparams.Parameters(&hparams.MoE{})) {
@@ -38,7 +39,8 @@ func TestTags(t *testing.T) {
 	}
 }
 
-// TestParameters: values are the fields themselves, in order, and those that are asked for.
+// TestParameters checks that parameters are pointers to the fields, in order, and that a list of names
+// selects some.
 func TestParameters(t *testing.T) {
 	var d hparams.Dims
 	list := hparams.Parameters(&d, "rms_norm_eps", "hidden_size")

@@ -13,11 +13,11 @@ import (
 	"mla/runtime/plan/ptxfile"
 )
 
-// makePTX are the commands that put PTX beside a program.
+// makePTX has the commands that put PTX files beside a program.
 const makePTX = "make ptx && make build"
 
-// folders are where the PTX of a program's bundles lies (mlagen ptx makes it, gen/ptx says what
-// is in it): beside the program, and in share/mla of where it is installed.
+// folders returns the folders with the PTX files of a program's bundles: the program's folder, and share/mla of the
+// installation. mlagen ptx makes these files, see gen/ptx.
 var folders = sync.OnceValue(func() []string {
 	path, err := os.Executable()
 	if err == nil {
@@ -30,7 +30,7 @@ var folders = sync.OnceValue(func() []string {
 	return []string{dir, filepath.Join(filepath.Dir(dir), "share", "mla")}
 })
 
-// programPTX is what CUDA runs of a bundle of the program, see ptxfile.Text.
+// programPTX returns the PTX text of a bundle of the program, see ptxfile.Text.
 func (f *Finder) programPTX(b *plan.Bundle) (string, error) {
 	file, err := f.readPTX(b)
 	if err != nil {
@@ -40,7 +40,7 @@ func (f *Finder) programPTX(b *plan.Bundle) (string, error) {
 	return text, advised(b, err)
 }
 
-// programHasPTX says why there is none; nil: there is.
+// programHasPTX returns an error that says why a bundle of the program has no usable PTX file; nil: it has one.
 func (f *Finder) programHasPTX(b *plan.Bundle) error {
 	file, err := f.readPTX(b)
 	if err != nil {
@@ -49,8 +49,8 @@ func (f *Finder) programHasPTX(b *plan.Bundle) error {
 	return advised(b, ptxfile.Check(b, file))
 }
 
-// advised says what helps against an error about a bundle's PTX: what is stale is never
-// used.
+// advised returns err with the bundle's name and the commands that make its PTX; nil for nil. A stale PTX file is
+// an error and never used.
 func advised(b *plan.Bundle, err error) error {
 	if err == nil {
 		return nil
@@ -58,7 +58,7 @@ func advised(b *plan.Bundle, err error) error {
 	return fmt.Errorf("bundle %s: %w; run %s", b.Name, err, makePTX)
 }
 
-// readPTX is the file of a bundle of the program.
+// readPTX returns the content of the PTX file of a bundle of the program.
 func (f *Finder) readPTX(b *plan.Bundle) ([]byte, error) {
 	for _, folder := range folders() {
 		file, err := readBeside(filepath.Join(folder, ptxfile.FileName(b.Name)))
@@ -72,7 +72,7 @@ func (f *Finder) readPTX(b *plan.Bundle) ([]byte, error) {
 	return nil, advised(b, errors.New("no kernels of it for NVIDIA GPUs lie beside this program"))
 }
 
-// maxFile bounds what is read; some 16 times the largest file.
+// maxFile is the maximum size in bytes of a PTX file, about 16 times the largest one.
 const maxFile = 64 << 20
 
 func readBeside(path string) ([]byte, error) {

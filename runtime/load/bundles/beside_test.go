@@ -12,7 +12,7 @@ import (
 	"mla/runtime/plan/ptxfile"
 )
 
-// packed is a file of PTX of a bundle's source, longer than what HasPTX reads.
+// packed returns a PTX file of a bundle's source. It is longer than the part that HasPTX reads.
 func packed(t *testing.T, b *plan.Bundle) []byte {
 	t.Helper()
 	var file bytes.Buffer
@@ -26,7 +26,7 @@ func packed(t *testing.T, b *plan.Bundle) []byte {
 	return file.Bytes()
 }
 
-// TestBesidePlaces: PTX is looked for beside the program and where `make install` puts it.
+// TestBesidePlaces checks that folders are the program's folder and the one of `make install`.
 func TestBesidePlaces(t *testing.T) {
 	exe, err := os.Executable()
 	if err != nil {
@@ -41,7 +41,7 @@ func TestBesidePlaces(t *testing.T) {
 	}
 }
 
-// TestBeside: kernels of the bundle's very source are handed out, and no others.
+// TestBeside checks that PTX returns a PTX file of the bundle's exact source, and an error for any other file.
 func TestBeside(t *testing.T) {
 	places := folders
 	defer func() { folders = places }()
@@ -59,9 +59,9 @@ func TestBeside(t *testing.T) {
 	good := packed(t, b)
 	for name, tt := range map[string]struct {
 		b    *plan.Bundle
-		file []byte // beside the program; nil: none
-		text string // what PTX says; "": the kernels come
-		has  string // what HasPTX says, which reads the first lines alone; "": they are there
+		file []byte // the PTX file; nil: none
+		text string // part of PTX's error; "": no error
+		has  string // part of HasPTX's error; "": no error. HasPTX reads the first lines only.
 	}{
 		"there":             {b, good, "", ""},
 		"cut":               {b, good[:len(good)-4], "its PTX: unexpected EOF; run make ptx && make build", ""},

@@ -31,7 +31,8 @@ func cut(w http.ResponseWriter, r *http.Request, data []byte, n int) {
 	}
 }
 
-// TestBrokenServers: what may be gone at the next try is tried again and ends well.
+// TestBrokenServers checks that failures which may be temporary are tried again, and that the download then
+// succeeds.
 func TestBrokenServers(t *testing.T) {
 	data := text(3 << 19)
 	type answer = func(w http.ResponseWriter, r *http.Request, data []byte)
@@ -103,8 +104,8 @@ func TestBrokenServers(t *testing.T) {
 	}
 }
 
-// TestRefusals: what stays so is said at once, with what helps, and nothing is left that
-// could be taken for the file.
+// TestRefusals checks that permanent failures are reported at once, with advice, and leave nothing that could
+// be taken for the file.
 func TestRefusals(t *testing.T) {
 	data := text(1 << 20)
 	header := func(name, value string, code int) func(http.ResponseWriter, *http.Request, []byte) {
@@ -174,7 +175,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestLaterRun: a run goes on where the one before was ended; rubbish is found out.
+// TestLaterRun checks that a run continues an interrupted one, and that wrong data is noticed.
 func TestLaterRun(t *testing.T) {
 	data := text(3 << 19)
 	h := newFakeHub(t, model1(data))
@@ -212,7 +213,7 @@ func TestLaterRun(t *testing.T) {
 	}
 }
 
-// TestInterrupted: a cancelled run ends at once and leaves a beginning, not a file.
+// TestInterrupted checks that a cancelled run ends at once and leaves a partial file under another name.
 func TestInterrupted(t *testing.T) {
 	data := text(3 << 19)
 	h := newFakeHub(t, model1(data))
@@ -243,7 +244,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestToken: the hub gets it, the storage that it sends us to does not.
+// TestToken checks that the hub gets the token, and that the storage to which it redirects does not.
 func TestToken(t *testing.T) {
 	data := text(1000)
 	storage := newFakeHub(t, nil)
@@ -266,7 +267,7 @@ func TestToken(t *testing.T) {
 	}
 }
 
-// TestLock: two processes do not load the same file; the second waits.
+// TestLock checks that two processes do not download the same file: the second one waits.
 func TestLock(t *testing.T) {
 	data := text(1000)
 	h := newFakeHub(t, model1(data))
@@ -297,7 +298,7 @@ func TestLock(t *testing.T) {
 	}
 }
 
-// TestUnreachable: no server, no name.
+// TestUnreachable checks the errors without a server and without a name.
 func TestUnreachable(t *testing.T) {
 	h := newFakeHub(t, nil)
 	c := h.client(t)
@@ -310,7 +311,8 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestFullDisk: what has been written stays, is no file yet, and is gone on with.
+// TestFullDisk checks that the part which was written before the disk was full is kept under another name,
+// and continued later.
 func TestFullDisk(t *testing.T) {
 	data := text(3 << 19)
 	h := newFakeHub(t, model1(data))
@@ -340,7 +342,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// TestOddRedirects: where we never go, we do not go again and again.
+// TestOddRedirects checks that redirects to other schemes are refused, and not tried again.
 func TestOddRedirects(t *testing.T) {
 	data := text(1000)
 	for _, to := range []string{"file:///etc/passwd", "gopher://127.0.0.1/x", "ftp://127.0.0.1/x", "javascript:x"} {

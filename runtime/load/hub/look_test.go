@@ -102,7 +102,7 @@ func TestLookServers(t *testing.T) {
 	}
 }
 
-// TestNoNetwork: one sentence, at once.
+// TestNoNetwork checks that a missing network gives an error of one sentence, at once.
 func TestNoNetwork(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -120,7 +120,7 @@ func TestNoNetwork(t *testing.T) {
 	}
 }
 
-// TestPasted: what people paste is a name.
+// TestPasted checks that texts which people paste are recognised as names of models.
 func TestPasted(t *testing.T) {
 	for text, want := range map[string]Ref{
 		"hf.co/u/r":                                                    {"u", "r", ""},
@@ -151,7 +151,7 @@ func TestPasted(t *testing.T) {
 	}
 }
 
-// TestNamed: a file, or a folder where one could be, is not a model of the hub.
+// TestNamed checks that a file, or a folder where one could be, is not taken for a model of the hub.
 func TestNamed(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for _, dir := range []string{"models", "u2/r2"} {

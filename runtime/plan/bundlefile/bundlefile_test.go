@@ -45,7 +45,7 @@ func encode(t *testing.T, f *bundlefile.File) []byte {
 	return data
 }
 
-// TestRoundTrip: what was written is read, and the same file gives the same bytes.
+// TestRoundTrip checks that a file is read as it was written, and that the same content gives the same bytes.
 func TestRoundTrip(t *testing.T) {
 	want := sample(t)
 	data := encode(t, want)
@@ -78,7 +78,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestWriteSpares: nothing but a bundle file is replaced.
+// TestWriteSpares checks that Write replaces bundle files only.
 func TestWriteSpares(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.mla")
 	if err := os.WriteFile(path, []byte("my notes"), 0o644); err != nil {
@@ -161,7 +161,7 @@ func seal(t testing.TB, list content) string {
 	return string(out)
 }
 
-// TestDamaged: a file of which a byte is another, or the end is missing, is refused.
+// TestDamaged checks that a file with a changed byte or without its end is refused.
 func TestDamaged(t *testing.T) {
 	data := encode(t, sample(t))
 	step := len(data)/150 + 1
@@ -184,7 +184,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestRefuses: a well-formed archive that is no good bundle file.
+// TestRefuses checks well-formed archives that are not valid bundle files.
 func TestRefuses(t *testing.T) {
 	change := func(i int, old, new string) func(content) content {
 		return func(l content) content {
@@ -240,7 +240,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestVersion: the error of another version can be told from damage.
+// TestVersion checks that the error for another version differs from the error for damage.
 func TestVersion(t *testing.T) {
 	list := unzip(t, encode(t, sample(t)))
 	list[0].data = strings.Replace(list[0].data, `"version": 2`, `"version": 9`, 1)
@@ -289,7 +289,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestEncodeRefuses: no file is written that could not be read.
+// TestEncodeRefuses checks that no file is written that could not be read.
 func TestEncodeRefuses(t *testing.T) {
 	f := sample(t)
 	f.Bundles[1].Kernels = nil

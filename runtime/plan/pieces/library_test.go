@@ -61,7 +61,7 @@ func TestLibraryRefuses(t *testing.T) {
 	}
 }
 
-// FuzzLibrary: no text does harm, and what Kernels takes out Whole puts back.
+// FuzzLibrary checks that no text makes the parser panic, and that Whole restores what Kernels removes.
 func FuzzLibrary(f *testing.F) {
 	f.Add(libraryText, whole)
 	f.Add("//# a\n//:\n", "//# a a\n//: if using\n")

@@ -15,7 +15,7 @@ const (
 		"//: lone using a\nkernel void lone() {\n  mla::a(1);\n}\n\n"
 )
 
-// TestVariants: variants become one macro, whose uses are the same variants again.
+// TestVariants checks that variants become one macro, whose uses give the same variants again.
 func TestVariants(t *testing.T) {
 	if got := fold(listed); got != macros {
 		t.Errorf("folded: %s\nexpected %s", got, macros)
@@ -26,7 +26,7 @@ func TestVariants(t *testing.T) {
 	}
 }
 
-// TestFoldLeaves: what a macro cannot say stays as it is.
+// TestFoldLeaves checks that text which a macro cannot express does not change.
 func TestFoldLeaves(t *testing.T) {
 	for name, change := range map[string][2]string{
 		"a comment":                   {"mla::body<mla::c", "// first\n  mla::body<mla::c"},
@@ -57,7 +57,8 @@ func TestUnfoldRefuses(t *testing.T) {
 	}
 }
 
-// TestUnfoldBounds: a macro with a parameter at 2^18 places and an argument of 2^18 bytes would make 64 GB.
+// TestUnfoldBounds checks the limit on size: a macro with a parameter at 2^18 places and an argument of 2^18
+// bytes would make 64 GB.
 func TestUnfoldBounds(t *testing.T) {
 	const n = 1 << 18
 	text := "//# variants using a\n#define VARIANT(NAME, A) \\\n" + strings.Repeat("A ", n) + "\nVARIANT(k, " + strings.Repeat("a", n) + ")\n#undef VARIANT\n"

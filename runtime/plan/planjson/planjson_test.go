@@ -73,7 +73,7 @@ func full(t *testing.T) []*plan.Bundle {
 	return bundles
 }
 
-// TestRoundTrip: what is written is read, every field of every part.
+// TestRoundTrip checks that every field of every part is read as it was written.
 func TestRoundTrip(t *testing.T) {
 	want := full(t)
 	text, err := Marshal(want)
@@ -92,7 +92,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestParts: every type of runtime/plan with the method of a part is known.
+// TestParts checks that every type of runtime/plan with the method of a part is known.
 func TestParts(t *testing.T) {
 	files, err := filepath.Glob("../*.go")
 	if err != nil {
@@ -123,7 +123,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// TestExact: numbers survive to the last bit.
+// TestExact checks that numbers are exact to the last bit.
 func TestExact(t *testing.T) {
 	for _, x := range []float64{math.Pi, 1e-300, math.MaxFloat64, math.SmallestNonzeroFloat64, float64(float32(1e-6)), -0.1} {
 		text, err := Marshal([]*plan.Bundle{{RopeMScale: x, Counters: math.MaxInt64, Weights: []plan.Weight{{Types: []quant.Type{quant.Q4_K}}}}})
@@ -140,7 +140,7 @@ func TestExact(t *testing.T) {
 	}
 }
 
-// TestRefuses: what does not read exactly as written is an error that names the place.
+// TestRefuses checks that text which would not be read exactly as written is an error with the place.
 func TestRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                                     "EOF",
@@ -192,7 +192,7 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestSchema: it is the same every time, and depends on parts.
+// TestSchema checks that the schema is the same every time, and depends on the parts.
 func TestSchema(t *testing.T) {
 	one := Schema()
 	if one != Schema() || len(one) != 64 {

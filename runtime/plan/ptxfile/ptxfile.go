@@ -14,10 +14,10 @@ import (
 	"mla/runtime/plan"
 )
 
-// Extension ends the name of a file of PTX.
+// Extension is the ending of the name of a PTX file.
 const Extension = ".ptx.gz"
 
-// FileName is the name of a bundle's file of PTX.
+// FileName returns the name of the PTX file of a bundle.
 func FileName(bundle string) string { return bundle + Extension }
 
 const (

@@ -24,7 +24,7 @@ func packed(t *testing.T, text string) []byte {
 	return file.Bytes()
 }
 
-// TestText: PTX of the bundle's source is read, whatever its length, and no other.
+// TestText checks that PTX of the bundle's source is read, for any length, and that other PTX is refused.
 func TestText(t *testing.T) {
 	b := &plan.Bundle{Source: "kernel void f();\n"}
 	head := fmt.Sprintf("// made\n// kernels.metal sha256:%x\n", sha256.Sum256([]byte(b.Source)))

@@ -15,7 +15,7 @@ const (
 	maxDimension  = 1 << 20
 	maxLayers     = 1 << 12
 	maxContext    = 1 << 24
-	MaxSplits     = 1 << 12 // and cache rows of a split at least
+	MaxSplits     = 1 << 12 // also the largest value that a plan may have for the fewest cache rows of a split
 	maxMemory     = 1 << 32 // bytes of an arena
 	maxGroups     = 1 << 24 // threadgroups of a dispatch
 	maxDispatches = 1 << 16

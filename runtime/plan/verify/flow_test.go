@@ -7,7 +7,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// TestFlow: what must wait for what, in sequences of two dispatches of a copy.
+// TestFlow checks which of two dispatches of a copy have to wait for each other.
 func TestFlow(t *testing.T) {
 	kernel := &plan.Kernel{Slots: []plan.Slot{{Space: plan.SpaceArena}, {Space: plan.SpaceArena, Write: true}}}
 	at := func(from, to int64) plan.Dispatch {

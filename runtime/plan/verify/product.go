@@ -11,7 +11,7 @@ import (
 const (
 	Block      = 8  // rows and columns of a simdgroup matrix
 	TileInputs = 64 // inputs that a tile holds
-	// SharedInputs is how many a tile holds at most where more than two simdgroups share rows.
+	// SharedInputs is the maximum number of inputs of a tile if more than two simdgroups share its rows.
 	SharedInputs = TileInputs / 4
 )
 

@@ -13,7 +13,7 @@ import (
 	"mla/runtime/quant"
 )
 
-// TestShipped: nothing is wrong with what the compiler made.
+// TestShipped checks that the compiler's bundles have no errors.
 func TestShipped(t *testing.T) {
 	for _, b := range generated.Bundles() {
 		if err := verify.Bundle(b); err != nil {
@@ -49,7 +49,7 @@ func dispatches(b *plan.Bundle) [][]plan.Dispatch {
 	return lists
 }
 
-// TestBarriers: the compiler sets those that are needed, so none can be left out.
+// TestBarriers checks that every barrier of the compiler is needed: without it a bundle is refused.
 func TestBarriers(t *testing.T) {
 	for _, name := range small {
 		b, n := copyOf(t, name), 0
@@ -72,8 +72,8 @@ func TestBarriers(t *testing.T) {
 	}
 }
 
-// TestOperands: no operand of any dispatch can lie elsewhere than in its memory, nor have
-// less than its kernel reaches.
+// TestOperands checks that every operand of every dispatch is refused outside its memory, or with fewer bytes
+// than its kernel reaches.
 func TestOperands(t *testing.T) {
 	for _, name := range small {
 		b := copyOf(t, name)

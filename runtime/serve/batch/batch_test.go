@@ -23,7 +23,7 @@ import (
 	"mla/runtime/serve/batch"
 )
 
-// broker is a NATS server of the test's own.
+// broker starts a NATS server for the test.
 func broker(t *testing.T) *server.Server {
 	t.Helper()
 	s, err := server.NewServer(&server.Options{Port: -1, Host: "127.0.0.1", JetStream: true, StoreDir: t.TempDir(), NoLog: true, NoSigs: true, MaxPayload: 4096})
@@ -55,7 +55,7 @@ func connect(t *testing.T, s *server.Server) (*nats.Conn, jetstream.JetStream) {
 	return c, js
 }
 
-// input is a batch of n requests.
+// input returns a batch of n requests.
 func input(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -64,7 +64,7 @@ func input(n int) string {
 	return b.String()
 }
 
-// run is a worker with a handler.
+// run starts a worker with a handler.
 func run(t *testing.T, s *server.Server, handler http.HandlerFunc) (conn *nats.Conn, stop func()) {
 	t.Helper()
 	conn, js := connect(t, s)
@@ -80,7 +80,7 @@ func run(t *testing.T, s *server.Server, handler http.HandlerFunc) (conn *nats.C
 	})
 }
 
-// answers runs a batch to its end.
+// answers runs a batch to its end and returns the lines of its output.
 func answers(t *testing.T, s *server.Server, text string) (lines []map[string]any) {
 	t.Helper()
 	_, js := connect(t, s)
@@ -108,15 +108,15 @@ func answers(t *testing.T, s *server.Server, text string) (lines []map[string]an
 	return lines
 }
 
-// echo answers with the body.
+// echo answers with the request's body.
 func echo(w http.ResponseWriter, r *http.Request) {
 	data, _ := io.ReadAll(r.Body)
 	w.Header().Set("X-Request-Id", "x")
 	_, _ = w.Write(data)
 }
 
-// TestKilled: of three workers one is cut off in the middle of its requests, and one stops;
-// every request has its answer, and one only.
+// TestKilled checks that every request has exactly one answer if, of three workers, one is cut off in the
+// middle of its requests and one stops.
 func TestKilled(t *testing.T) {
 	const n = 120
 	s := broker(t)
@@ -184,7 +184,8 @@ func TestKilled(t *testing.T) {
 	}
 }
 
-// TestFailures: what cannot be answered has an error, and what cannot be answered now waits.
+// TestFailures checks that a request which cannot be answered has an error as its answer, and that a request
+// which cannot be answered yet waits.
 func TestFailures(t *testing.T) {
 	s := broker(t)
 	var busy atomic.Int64
@@ -226,8 +227,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestPoison: requests that never end, and a server that is always busy for them, have errors
-// as their answers, and what follows them is answered.
+// TestPoison checks that requests which never end, and a server that is always busy for them, have errors as
+// their answers, and that the requests after them are answered.
 func TestPoison(t *testing.T) {
 	s := broker(t)
 	_, js := connect(t, s)

@@ -22,7 +22,7 @@ import (
 	"mla/runtime/text/tokenizer"
 )
 
-// outcome is what became of a request.
+// outcome is the result of a request.
 type outcome struct {
 	text   string
 	tokens []completion.Token
@@ -30,7 +30,7 @@ type outcome struct {
 	err    error
 }
 
-// request continues a prompt; its outcome comes through the channel.
+// request returns a request that continues a prompt, and a channel for its outcome.
 func request(tok *tokenizer.Tokenizer, prompt string, max int) (completion.Request, chan outcome) {
 	done := make(chan outcome, 1)
 	var o outcome
@@ -54,7 +54,7 @@ func request(tok *tokenizer.Tokenizer, prompt string, max int) (completion.Reque
 	}, done
 }
 
-// run starts a service, and ends it with the test.
+// run starts a service, which ends with the test.
 func run(t *testing.T, cfg completion.Config) *completion.Service {
 	t.Helper()
 	s := completion.New(cfg)
@@ -119,7 +119,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// again guesses that a text is the same as before.
+// again guesses the same text as before.
 type again []int32
 
 func (a again) Propose(text []int32, n int) []int32 {
@@ -129,7 +129,7 @@ func (a again) Propose(text []int32, n int) []int32 {
 	return a[len(text):min(len(text)+n, len(a))]
 }
 
-// TestDrafts: a service passes on what guesses, and how much of it was right.
+// TestDrafts checks that a service uses guesses, and that it counts how many of them were right.
 func TestDrafts(t *testing.T) {
 	const answer = "what is said twice is said twice"
 	m := model(t, 1, completiontest.Answer{To: "Q:", Text: answer})
@@ -215,7 +215,7 @@ func TestBusy(t *testing.T) {
 	}
 }
 
-// TestDeviceFails: requests at hand fail with the reason, and the model is loaded again.
+// TestDeviceFails checks that the running requests fail with the reason, and that the model is loaded again.
 func TestDeviceFails(t *testing.T) {
 	m := model(t, 2, completiontest.Answer{To: "Q:", Text: "ok"})
 	s := run(t, completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Queue: 4, Retry: 300 * time.Millisecond})
@@ -245,7 +245,7 @@ func TestDeviceFails(t *testing.T) {
 	}
 }
 
-// TestStartWhileFailing: a request that is taken in while the others are failing fails too.
+// TestStartWhileFailing checks that a request which is accepted while the others are failing fails, too.
 func TestStartWhileFailing(t *testing.T) {
 	m := model(t, 1)
 	s := run(t, completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Queue: 4, Retry: time.Millisecond})
@@ -284,7 +284,7 @@ func TestDoesNotLoad(t *testing.T) {
 	}
 }
 
-// TestClose: requests at hand end, and later ones are not taken in.
+// TestClose checks that running requests end, and that later ones are not accepted.
 func TestClose(t *testing.T) {
 	m := model(t, 1)
 	m.Slow(time.Millisecond)
@@ -312,7 +312,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// TestPrompts: what texts have left in the caches is found by the next service.
+// TestPrompts checks that the next service finds the prompts in the caches.
 func TestPrompts(t *testing.T) {
 	dir := t.TempDir()
 	other := filepath.Join(dir, "notes.txt")
@@ -355,8 +355,8 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestDraftsWithGrammar: after a guess another mask holds than before it, which the guide
-// knows only once the token was handed over.
+// TestDraftsWithGrammar checks guesses with a grammar. The mask after a guess differs from the mask before
+// it, and the guide knows it only after the token was passed to it.
 func TestDraftsWithGrammar(t *testing.T) {
 	const answer = "what is said twice is said twice"
 	m := model(t, 1, completiontest.Answer{To: "Q:", Text: answer})

@@ -14,7 +14,7 @@ import (
 	"mla/runtime/serve/completion/completiontest"
 )
 
-// until waits until a service has ended, and returns what Run did.
+// until waits until a service has ended, and returns the result of Run.
 func until(t *testing.T, ended chan error) error {
 	t.Helper()
 	select {
@@ -26,7 +26,7 @@ func until(t *testing.T, ended chan error) error {
 	}
 }
 
-// failures waits until a device has failed so often.
+// failures waits until a device has failed n times.
 func failures(t *testing.T, s *completion.Service, n int) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); s.Stats().Failures != n; time.Sleep(time.Millisecond) {
@@ -36,8 +36,8 @@ func failures(t *testing.T, s *completion.Service, n int) {
 	}
 }
 
-// TestGivesUp: a device that fails again and again ends the service, the requests at hand
-// with the reason; one request done in between begins the count anew.
+// TestGivesUp checks that a device which fails again and again ends the service, and that the running
+// requests end with the reason. A successful request in between restarts the count.
 func TestGivesUp(t *testing.T) {
 	lost := errors.New("lost")
 	gone := fmt.Errorf("%w: %w", lost, device.ErrNewProcess)
@@ -84,7 +84,7 @@ func TestGivesUp(t *testing.T) {
 	}
 }
 
-// TestRecovers: failures that are not one after the other are no reason to give up.
+// TestRecovers checks that failures with successes between them do not end the service.
 func TestRecovers(t *testing.T) {
 	m := model(t, 1, completiontest.Answer{To: "Q:", Text: "ok"})
 	s := run(t, completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Retry: time.Millisecond, Retries: 1})
@@ -105,7 +105,7 @@ func TestRecovers(t *testing.T) {
 	}
 }
 
-// TestDoesNotLoadAgain: a device on which the model cannot be loaded any more is lost, too.
+// TestDoesNotLoadAgain checks that a device which cannot load the model again counts as lost.
 func TestDoesNotLoadAgain(t *testing.T) {
 	m := model(t, 1)
 	lost, loads := errors.New("no such device"), 0
@@ -130,8 +130,7 @@ func TestDoesNotLoadAgain(t *testing.T) {
 	}
 }
 
-// TestStuck: a step that does not end fails the requests at hand, once, and ends the
-// service.
+// TestStuck checks that a step which does not end fails the running requests, once, and ends the service.
 func TestStuck(t *testing.T) {
 	m := model(t, 1, completiontest.Answer{To: "Q:", Text: "ok"})
 	s := completion.New(completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Queue: 4, Stuck: 300 * time.Millisecond})

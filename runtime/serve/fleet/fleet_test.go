@@ -11,7 +11,7 @@ import (
 	"mla/runtime/serve/fleet"
 )
 
-// workshop counts workers that run, and the memory that they take.
+// workshop counts the running workers and the memory that they take.
 type workshop struct {
 	mu           sync.Mutex
 	starts       int
@@ -55,7 +55,7 @@ func acquire(t *testing.T, f *fleet.Fleet, name string) func() {
 	return release
 }
 
-// TestRoom: models share the memory, and the one that was not used for longest makes room.
+// TestRoom checks that models share the memory, and that the least recently used model is unloaded first.
 func TestRoom(t *testing.T) {
 	s := &workshop{}
 	f := fleet.New(fleet.Config{Models: three, Memory: 100, Run: s.run})
@@ -89,7 +89,8 @@ func TestRoom(t *testing.T) {
 	}
 }
 
-// TestKeep: a user says how long a model stays; a model that stays for ever still makes room.
+// TestKeep checks that a user can say how long a model stays loaded, and that a model which stays for ever is
+// still unloaded for another one.
 func TestKeep(t *testing.T) {
 	s := &workshop{}
 	f := fleet.New(fleet.Config{Models: three, Memory: 100, Idle: time.Hour, Run: s.run})
@@ -160,7 +161,7 @@ func TestDoesNotStart(t *testing.T) {
 	acquire(t, f, "a")() // again, though it is above the limit
 }
 
-// TestMany: requests for all models at a time all get theirs, within the limit.
+// TestMany checks that simultaneous requests for all models are all answered, within the limit of memory.
 func TestMany(t *testing.T) {
 	s := &workshop{delays: true}
 	f := fleet.New(fleet.Config{Models: three, Memory: 100, Idle: time.Millisecond, Run: s.run})

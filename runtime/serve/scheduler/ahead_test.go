@@ -40,7 +40,7 @@ func (w *watched) Continue(n int) error {
 	return w.Runner.Continue(n)
 }
 
-// watchedModel is a model on such a runner.
+// watchedModel returns a model on such a runner.
 func watchedModel(t testing.TB, cfg device.Config) (*engine.Model, *watched) {
 	t.Helper()
 	r := &watched{Runner: fake.New(vocab, cfg)}
@@ -52,8 +52,8 @@ func watchedModel(t testing.TB, cfg device.Config) (*engine.Model, *watched) {
 	return m, r
 }
 
-// TestAhead: a request that is alone is gone on with by the device, until another one comes, and
-// again when that has ended; the texts are those of each alone.
+// TestAhead checks that the device continues a single request by itself until another request comes, and
+// again after that one has ended. The texts are the same as alone.
 func TestAhead(t *testing.T) {
 	cfg := device.Config{Context: 256, Tables: 2, Pages: 8, Width: 16}
 	m, r := watchedModel(t, cfg)
@@ -88,8 +88,8 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestAheadFails: a device that does not pick is not asked to go on, and one that fails ends the
-// request.
+// TestAheadFails checks that a device which cannot pick is not asked to continue, and that a failing device
+// ends the request.
 func TestAheadFails(t *testing.T) {
 	cfg := device.Config{Context: 256, Tables: 1, Pages: 4, Width: 16}
 	for _, refuse := range []bool{true, false} {
@@ -117,13 +117,13 @@ func TestAheadFails(t *testing.T) {
 	}
 }
 
-// watching is a sampler that has to see every token before the next is picked.
+// watching is a sampler that has to see every token before the next one is picked.
 type watching struct{ engine.Portable }
 
 func (watching) Watches() {}
 
-// TestAheadWatching: nothing goes on without a sampler that watches the text, nor with one
-// that only the host can be, nor in a request with guesses.
+// TestAheadWatching checks that the device does not continue by itself with a sampler that watches the text,
+// with one that only the host has, or in a request with guesses.
 func TestAheadWatching(t *testing.T) {
 	for i, change := range []func(*Request, engine.Portable){
 		func(q *Request, s engine.Portable) { q.Sampler = watching{s} },
@@ -150,8 +150,8 @@ func TestAheadWatching(t *testing.T) {
 	}
 }
 
-// TestAheadBehindHost: the first tokens, which the host has to pick, do not keep the device from going on
-// after them; steps that it does not have do.
+// TestAheadBehindHost checks that the device continues after first tokens which the host has to pick, and
+// that it does not continue with steps of samplers that it lacks.
 func TestAheadBehindHost(t *testing.T) {
 	for min, begins := range map[int]bool{5: true, 100: false} {
 		m, r := watchedModel(t, device.Config{Context: 256, Tables: 1, Pages: 4, Width: 16})
@@ -171,13 +171,13 @@ func TestAheadBehindHost(t *testing.T) {
 	}
 }
 
-// textual guesses the same whatever it is asked.
+// textual guesses the same tokens after any text.
 type textual struct{ guess []int32 }
 
 func (d textual) Propose(_ []int32, n int) []int32 { return d.guess[:min(n, len(d.guess))] }
 func (textual) Textual()                           {}
 
-// following guesses the same, too, and would run what it has missed.
+// following guesses the same tokens, and would run the tokens that it has missed.
 type following struct{ guess []int32 }
 
 func (d following) Propose(_ []int32, n int) []int32 { return d.guess[:min(n, len(d.guess))] }
@@ -185,8 +185,8 @@ func (following) CatchUp(int)                        {}
 func (following) Missed() int                        { return 0 }
 func (following) Rest(bool)                          {}
 
-// TestAheadOfGuesses: a request that guesses is gone on with for a few tokens where there is
-// nothing to guess, and for as long as guesses rest; no row is run in vain.
+// TestAheadOfGuesses checks that the device continues a request with guesses for a few tokens where there is
+// nothing to guess, and for as long as guesses rest. No row is run in vain.
 func TestAheadOfGuesses(t *testing.T) {
 	const trials = 3 * 3 // steps with guesses in three trials, each of which takes four times as long as one without
 	for _, tt := range []struct {
@@ -236,7 +236,7 @@ func TestAheadOfGuesses(t *testing.T) {
 	}
 }
 
-// TestUnguessed: a request whose guess was right is looked at soon again.
+// TestUnguessed checks that a request whose guess was right is asked for a guess again soon.
 func TestUnguessed(t *testing.T) {
 	s := &Scheduler{}
 	s.pays.Ran(1, 0, 1, 1)

@@ -19,8 +19,8 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// TestOnCPU runs requests on the CPU device, with few pages, and wants of each the tokens that it has
-// alone: in replays of one row always, in batches up to a near tie.
+// TestOnCPU runs requests on the CPU device, with few pages. It checks that each request has the same tokens
+// as alone: always in replays of one row, and up to a near tie in batches.
 func TestOnCPU(t *testing.T) {
 	e, err := opening.On("../../../testdata/reference/youtu-tiny-F32.gguf", generated.Bundles(), "", cpu.New())
 	if err != nil {
@@ -34,7 +34,7 @@ func TestOnCPU(t *testing.T) {
 	}
 }
 
-// answered is a request, what it has alone, and what it had in company.
+// answered is a request with its result alone and its result in a batch.
 type answered struct {
 	prompt    []int32
 	want, got engine.Result
@@ -120,9 +120,9 @@ func onCPU(t *testing.T, e *engine.Engine, width int, rng *rand.Rand) {
 	}
 }
 
-// nearTie says whether the first token in which two texts differ was a tie: sums of several rows are in
-// another order than those of one, by which logits differ in the last bits, and now and then
-// a cached half, which is 2^-11 of the greatest logit or so.
+// nearTie reports whether the first token in which two texts differ was a near tie. Sums of several rows have
+// another order than sums of one, so logits differ in the last bits. Now and then a cached half differs,
+// which changes a logit by about 2^-11 of the greatest logit.
 func nearTie(t *testing.T, s *engine.Session, r answered) bool {
 	n := 0
 	for n < min(len(r.got.Tokens), len(r.want.Tokens)) && r.got.Tokens[n] == r.want.Tokens[n] {

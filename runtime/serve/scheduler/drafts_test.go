@@ -10,7 +10,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// known guesses what comes, or always something else.
+// known guesses the right tokens, or always wrong ones.
 type known struct {
 	text  []int32
 	wrong int32 // added to the guesses
@@ -23,7 +23,8 @@ func (k known) Propose(text []int32, n int) (out []int32) {
 	return out
 }
 
-// TestDraftsOfOne: a request whose guesses are wrong stops making them, while another's go on.
+// TestDraftsOfOne checks that a request with wrong guesses stops making them, while another request
+// continues.
 func TestDraftsOfOne(t *testing.T) {
 	m, runner := newModel(t, device.Config{Context: 600, Tables: 2, Width: 16})
 	var clock time.Time
@@ -73,7 +74,7 @@ func TestDraftsOfOne(t *testing.T) {
 	}
 }
 
-// late is a Drafter that has a thousand tokens to catch up with in front of each guess.
+// late is a Drafter that has to catch up with a thousand tokens before each guess.
 type late struct {
 	known
 	clock          *time.Time
@@ -93,8 +94,8 @@ func (l *late) Propose(text []int32, n int) []int32 {
 	return l.known.Propose(text, n)
 }
 
-// TestCatchUp: what a Drafter has missed is no part of what its guesses cost, and it catches up
-// where it guesses and nowhere else; where that takes too long it rests.
+// TestCatchUp checks that the time to catch up with missed tokens does not count as the cost of guesses, and
+// that a Drafter catches up only where it guesses. If this takes too long, the Drafter rests.
 func TestCatchUp(t *testing.T) {
 	if l, right := runLate(t, 100*time.Microsecond); right < 100 || l.caught < 10*1000 || l.rests {
 		t.Errorf("%d guesses right, %d tokens caught up with, rests: %t", right, l.caught, l.rests)
@@ -104,7 +105,8 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
-// runLate runs a text of 200 tokens, each of which takes 10 ms alone, and returns how many guesses were right.
+// runLate runs a text of 200 tokens, each of which takes 10 ms alone, and returns how many guesses were
+// right.
 func runLate(t *testing.T, each time.Duration) (*late, int) {
 	t.Helper()
 	m, runner := newModel(t, device.Config{Context: 300, Tables: 1, Width: 16})

@@ -20,7 +20,7 @@ import (
 
 const vocab = 12
 
-// hashed are logits that another text, or a row of another text, does not have.
+// hashed computes logits that depend on the whole text, so that no other text or row has the same.
 func hashed(_ plan.Row, hash uint64, out []float32) {
 	rng := rand.New(rand.NewPCG(hash, 1))
 	for i := range out {
@@ -33,7 +33,7 @@ func newModel(t testing.TB, cfg device.Config) (*engine.Model, *fake.Runner) {
 	return newFolding(t, cfg, false)
 }
 
-// newFolding is a model whose sessions have states, or none.
+// newFolding returns a model whose sessions have states if folds is set.
 func newFolding(t testing.TB, cfg device.Config, folds bool) (*engine.Model, *fake.Runner) {
 	t.Helper()
 	r := fake.New(vocab, cfg)
@@ -45,7 +45,7 @@ func newFolding(t testing.TB, cfg device.Config, folds bool) (*engine.Model, *fa
 	return m, r
 }
 
-// client is a request, and what became of it.
+// client is a request with its result.
 type client struct {
 	prompt    []int32
 	params    sample.Params
@@ -76,7 +76,7 @@ func (c *client) request(t testing.TB) engine.Request {
 	return engine.Request{Prompt: c.prompt, Max: c.max, Sampler: picks, Stop: func(id int32) bool { return id == c.stop }}
 }
 
-// alone is what the client gets from a model of its own.
+// alone returns the result that the client gets from a model of its own.
 func (c *client) alone(t testing.TB, context_ int) (engine.Result, error) {
 	m, _ := newFolding(t, device.Config{Context: context_}, c.folds)
 	s, err := m.NewSession()
@@ -86,8 +86,8 @@ func (c *client) alone(t testing.TB, context_ int) (engine.Result, error) {
 	return s.Generate(context.Background(), c.request(t), func(int32) bool { return true })
 }
 
-// drafter knows what the client gets, and now and then something else; it is nil for those
-// that do not draft.
+// drafter returns a Drafter that guesses the client's text with some mistakes; nil for a client that does not
+// draft.
 func (c *client) drafter(t testing.TB, context_ int) func(*engine.Session) (engine.Drafter, error) {
 	if !c.drafts {
 		return nil
@@ -115,7 +115,7 @@ func (g *guesser) Propose(text []int32, n int) (out []int32) {
 	return out
 }
 
-// stepwise changes how tokens are picked to what a device cannot do, some of which depends on all
+// stepwise changes the sampling parameters to ones that a device cannot use. Some of them depend on all
 // tokens before.
 func stepwise(p *sample.Params, rng *rand.Rand, end int32) {
 	switch rng.IntN(7) {
@@ -163,7 +163,7 @@ func (c *client) submit(t testing.TB, s *Scheduler) {
 	}
 }
 
-// check compares what the client got with what it gets alone.
+// check compares the client's result with its result alone.
 func (c *client) check(t testing.TB, cfg device.Config) error {
 	want, wantErr := c.alone(t, cfg.Context)
 	got := c.result
@@ -189,7 +189,7 @@ func (c *client) check(t testing.TB, cfg device.Config) error {
 	return nil
 }
 
-// counts are what all schedules have met.
+// counts has the number of events of each kind over all schedules.
 type counts struct{ cancelled, outOfPages, gaveBack, reused, waited, picked, onHost, drafted, accepted, ahead, batched, states int }
 
 // some reports whether schedules have done each thing at least n times. What is rare depends on the seeds, so
@@ -316,8 +316,8 @@ func schedule(t testing.TB, seed uint64, folds bool, total *counts) error {
 
 var seed = flag.Uint64("seed", 0, "the seed of TestSchedules' first schedule (default: of this moment)")
 
-// TestSchedules compares random schedules with requests that are alone. Each schedule
-// has a seed of its own; a failure prints it, for -seed.
+// TestSchedules checks random schedules against requests that run alone. Each schedule has its own seed,
+// which a failure prints for -seed.
 func TestSchedules(t *testing.T) {
 	schedules, first := 4000, *seed
 	if !deep.On {
@@ -326,8 +326,8 @@ func TestSchedules(t *testing.T) {
 	testSchedules(t, schedules, first, false)
 }
 
-// TestFoldingSchedules is TestSchedules of a model whose sessions have states: what goes on after pages of others, or
-// after guesses that were wrong, has the state that belongs there.
+// TestFoldingSchedules is TestSchedules for a model whose sessions have states. It checks the state of a text
+// that continues after pages of other texts or after wrong guesses.
 func TestFoldingSchedules(t *testing.T) {
 	schedules, first := 4000, *seed
 	if !deep.On {

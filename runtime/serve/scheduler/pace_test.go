@@ -11,7 +11,8 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// slow is the first machine of TestPace: each machine is the duration of a step of n rows.
+// slow returns the duration of a step of n rows on the first machine of TestPace. The other machines are
+// functions like it.
 func slow(n int) time.Duration { return time.Duration(50+30*n) * time.Millisecond }
 
 func wide(n int) time.Duration {
@@ -26,8 +27,8 @@ func wide(n int) time.Duration {
 
 func tiny(n int) time.Duration { return time.Duration(100+30*n) * time.Microsecond }
 
-// TestPace: rows of prompts beside those that decode make steps at most twice as long, where
-// that is possible, and prompts alone run as many rows as are quick.
+// TestPace checks that rows of prompts beside decoding rows make steps at most twice as long where possible,
+// and that prompts alone run as many rows as are fast.
 func TestPace(t *testing.T) {
 	for _, c := range []struct {
 		name             string
@@ -73,7 +74,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// TestRound: a round of more rows than a step has is noted as one, when it is over.
+// TestRound checks that a round with more rows than a step is recorded as one round, at its end.
 func TestRound(t *testing.T) {
 	var p pace
 	r := round{prompts: 8}
@@ -88,7 +89,7 @@ func TestRound(t *testing.T) {
 	}
 }
 
-// TestPaceForgets: a number of rows that was slow once is tried again.
+// TestPaceForgets checks that a number of rows which was slow once is tried again.
 func TestPaceForgets(t *testing.T) {
 	var p pace
 	p.ran(8, slow(8))
@@ -116,10 +117,9 @@ func TestPaceForgets(t *testing.T) {
 	t.Error("32 rows are not tried again")
 }
 
-// TestArrivals: while eight requests decode, others come with prompts of 64 tokens, on a
-// machine on which a step takes longer with every row. Of the times between two tokens of
-// the eight, 99 % are at most twice the median; a new request waits for at most two steps beside
-// those with rows of its prompt.
+// TestArrivals checks eight decoding requests while others arrive with prompts of 64 tokens, on a machine
+// where every row makes a step longer. 99 % of the times between two tokens of the eight are at most twice
+// the median. A new request waits for at most two steps before the steps with rows of its prompt.
 func TestArrivals(t *testing.T) {
 	const decoding, prompt, length = 8, 64, 600
 	m, runner := newModel(t, device.Config{Context: length + 10, Tables: decoding + 2, Width: 512, Pages: 200})

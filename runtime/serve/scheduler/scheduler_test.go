@@ -17,7 +17,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// greedy continues a prompt with the most likely tokens.
+// greedy returns a client that continues a prompt with the most likely tokens.
 func greedy(t testing.TB, prompt []int32, n int) *client {
 	t.Helper()
 	return &client{prompt: prompt, params: sample.Off(), max: n, stop: -1}
@@ -52,7 +52,8 @@ func run(t *testing.T, cfg device.Config, promptRows int, clients ...*client) *e
 	return m
 }
 
-// TestFirstToken: it counts from when a request was submitted, waiting for others included.
+// TestFirstToken checks that the time to the first token begins when the request is submitted, so that it
+// includes waiting for others.
 func TestFirstToken(t *testing.T) {
 	const replay = 2 * time.Millisecond
 	m, runner := newModel(t, device.Config{Context: 600, Tables: 1})
@@ -73,8 +74,8 @@ func TestFirstToken(t *testing.T) {
 	}
 }
 
-// TestWait: between two tokens of a decoding request there are at most a row of every
-// other one and PromptRows of prompts.
+// TestWait checks that between two tokens of a decoding request at most one row of each other request and
+// PromptRows rows of prompts run.
 func TestWait(t *testing.T) {
 	for _, promptRows := range []int{1, 5, 16} {
 		m, runner := newModel(t, device.Config{Context: 600, Tables: 6, Pages: 60})
@@ -118,7 +119,7 @@ func TestWait(t *testing.T) {
 	}
 }
 
-// TestFair: requests of the same length that begin together end together.
+// TestFair checks that requests of the same length which begin at the same time end at the same time.
 func TestFair(t *testing.T) {
 	m, _ := newModel(t, device.Config{Context: 200, Tables: 4, Pages: 16})
 	s, err := New(m, Config{PromptRows: 4})
@@ -146,8 +147,8 @@ func TestFair(t *testing.T) {
 	}
 }
 
-// TestPromptsTakeTurns: of two long prompts that begin together, none waits for the
-// other's end.
+// TestPromptsTakeTurns checks that of two long prompts which begin at the same time none waits for the end of
+// the other.
 func TestPromptsTakeTurns(t *testing.T) {
 	m, _ := newModel(t, device.Config{Context: 600, Tables: 2, Pages: 20})
 	s, err := New(m, Config{PromptRows: 10})
@@ -167,8 +168,8 @@ func TestPromptsTakeTurns(t *testing.T) {
 	}
 }
 
-// TestGivesBackAndFinds: a request that gave its pages back finds them all again, so
-// that only the row is left whose token follows.
+// TestGivesBackAndFinds checks that a request which gave its pages back finds them all again, so that it runs
+// only its last row again.
 func TestGivesBackAndFinds(t *testing.T) {
 	long, short := greedy(t, text(1, plan.PageRows), -1), greedy(t, text(1, plan.PageRows), 100)
 	run(t, device.Config{Context: 256, Tables: 2, Pages: 3}, 0, long, short)
@@ -178,7 +179,7 @@ func TestGivesBackAndFinds(t *testing.T) {
 	}
 }
 
-// TestSharedPrompt: requests with the same prompt that begin together run it once.
+// TestSharedPrompt checks that simultaneous requests with the same prompt run it once.
 func TestSharedPrompt(t *testing.T) {
 	prompt := text(3, 300)
 	var clients []*client
@@ -197,7 +198,8 @@ func TestSharedPrompt(t *testing.T) {
 	}
 }
 
-// TestOutOfPagesAlone: a request that no pool could hold fails, and those after go on.
+// TestOutOfPagesAlone checks that a request which needs more pages than the pool has fails, and that later
+// requests run.
 func TestOutOfPagesAlone(t *testing.T) {
 	long, short := greedy(t, text(1, 150), -1), greedy(t, text(2, 10), 5)
 	run(t, device.Config{Context: 256, Tables: 2, Pages: 2}, 0, long, short)
@@ -235,7 +237,7 @@ func TestSubmitRefuses(t *testing.T) {
 	}
 }
 
-// TestSessionsElsewhere: a scheduler gets no session, since another user has them all.
+// TestSessionsElsewhere checks a scheduler that gets no session because another user has them all.
 func TestSessionsElsewhere(t *testing.T) {
 	m, _ := newModel(t, device.Config{Context: 64})
 	other, err := m.NewSession()
@@ -261,7 +263,8 @@ func TestSessionsElsewhere(t *testing.T) {
 	}
 }
 
-// TestDeviceFails: all requests fail, those that wait and those to come too.
+// TestDeviceFails checks that all requests fail after a failure of the device: running, waiting and later
+// ones.
 func TestDeviceFails(t *testing.T) {
 	m, runner := newModel(t, device.Config{Context: 64, Tables: 2, Pages: 2})
 	s, err := New(m, Config{})
@@ -295,7 +298,7 @@ func TestDeviceFails(t *testing.T) {
 	}
 }
 
-// TestNoToken has logits that allow no token.
+// TestNoToken checks logits that allow no token.
 func TestNoToken(t *testing.T) {
 	m, runner := newModel(t, device.Config{Context: 64})
 	runner.Logits = func(_ plan.Row, _ uint64, out []float32) {
@@ -315,8 +318,7 @@ func TestNoToken(t *testing.T) {
 	}
 }
 
-// TestConcurrentSubmit hands over requests, some of which are cancelled, while steps
-// are made.
+// TestConcurrentSubmit submits requests while steps run, and cancels some of them.
 func TestConcurrentSubmit(t *testing.T) {
 	cfg := device.Config{Context: 128, Tables: 3, Pages: 6}
 	m, _ := newModel(t, cfg)

@@ -9,7 +9,7 @@ import (
 	"mla/runtime/plan"
 )
 
-// submitted is a scheduler of a model of its own with some requests.
+// submitted returns a scheduler with a model of its own and some requests.
 func submitted(t *testing.T, cfg device.Config, clients ...*client) (*Scheduler, *watched) {
 	t.Helper()
 	m, r := watchedModel(t, cfg)
@@ -23,7 +23,7 @@ func submitted(t *testing.T, cfg device.Config, clients ...*client) (*Scheduler,
 	return s, r
 }
 
-// several are requests that differ in all that a device needs not be told again.
+// several returns requests that differ in every parameter that a device knows.
 func several(t *testing.T) []*client {
 	clients := []*client{greedy(t, text(3, 4), 30), greedy(t, text(9, 70), 50), greedy(t, text(5, 20), 80)}
 	for i, c := range clients {
@@ -32,8 +32,8 @@ func several(t *testing.T) []*client {
 	return clients
 }
 
-// TestTogether: requests that decode are gone on with by the device until one of them ends, and
-// then the others; the texts are those of each alone.
+// TestTogether checks that the device continues all decoding requests by itself until one ends, and then the
+// rest. The texts are the same as alone.
 func TestTogether(t *testing.T) {
 	cfg := device.Config{Context: 256, Tables: 3, Pages: 12, Width: 16}
 	clients := several(t)
@@ -56,8 +56,8 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// TestTogetherMany: the device goes on with as many requests as a batch has rows, and each has the text that it has alone.
-// More of them take two replays a step, which the host asks for.
+// TestTogetherMany checks that each of many batched requests has the text that it has alone. The device continues by
+// itself with up to as many requests as a batch has rows. More requests take two replays a step, started by the host.
 func TestTogetherMany(t *testing.T) {
 	const tokens = 12
 	for _, c := range []struct {
@@ -89,7 +89,7 @@ func TestTogetherMany(t *testing.T) {
 	}
 }
 
-// TestTogetherJoined: a request that comes while a step is in flight waits for no further step.
+// TestTogetherJoined checks that a request which comes during a step waits for no further step.
 func TestTogetherJoined(t *testing.T) {
 	cfg := device.Config{Context: 256, Tables: 4, Pages: 16, Width: 16}
 	clients := several(t)
@@ -119,8 +119,7 @@ func TestTogetherJoined(t *testing.T) {
 	}
 }
 
-// TestTogetherQueued: the device goes on also while others wait for a session, which they cannot
-// get yet.
+// TestTogetherQueued checks that the device also continues by itself while other requests wait for a session.
 func TestTogetherQueued(t *testing.T) {
 	cfg := device.Config{Context: 256, Tables: 2, Pages: 12, Width: 16}
 	clients := several(t)
@@ -138,8 +137,8 @@ func TestTogetherQueued(t *testing.T) {
 	}
 }
 
-// TestTogetherAlone: nothing continues by itself with a sampler whose next pick depends on the
-// token before, nor with one that only the host can be or that watches the text.
+// TestTogetherAlone checks that the device does not continue by itself with a sampler whose next pick depends
+// on the token before, with one that only the host has, or with one that watches the text.
 func TestTogetherAlone(t *testing.T) {
 	for name, change := range map[string]func(*client){
 		"penalties": func(c *client) { c.params.FrequencyPenalty, c.params.RepeatLastN = 0.5, 64 },
@@ -154,8 +153,8 @@ func TestTogetherAlone(t *testing.T) {
 	}
 }
 
-// TestTogetherFails: a device that fails under way ends all requests, and a scheduler whose
-// requests were all cancelled goes on with the next.
+// TestTogetherFails checks that a device which fails during a step ends all requests, and that a scheduler
+// whose requests were all cancelled runs the next ones.
 func TestTogetherFails(t *testing.T) {
 	cfg := device.Config{Context: 256, Tables: 4, Pages: 16, Width: 16}
 	for _, fails := range []bool{true, false} {
@@ -197,8 +196,8 @@ func TestTogetherFails(t *testing.T) {
 	}
 }
 
-// TestLearn: the next step is asked for lead before the one under way ends, however long these
-// take, and soon again where steps become shorter.
+// TestLearn checks that the next step is requested a lead time before the running step ends, for steps of any
+// length, and that the estimate follows when steps become shorter.
 func TestLearn(t *testing.T) {
 	var g ahead
 	for _, step := range []time.Duration{2 * time.Millisecond, 30 * time.Millisecond, 1500 * time.Microsecond, 100 * time.Microsecond} {

@@ -21,10 +21,10 @@ import (
 	"mla/runtime/serve/server"
 )
 
-// begun is how many tokens the requests of TestCutShort have before they are cut.
+// begun is the number of tokens that the requests of TestCutShort have before they are cut.
 const begun = 5
 
-// leave asks, and goes when the answer has begun.
+// leave sends a request and leaves when the answer has begun.
 func leave(s *served, body string) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -35,8 +35,8 @@ func leave(s *served, body string) {
 	s.ask(ctx, body)
 }
 
-// reset asks on a connection that it resets when the answer has begun. The server sees it when
-// it writes: the byte sent after the request ends its watch over what the client does.
+// reset sends a request on a connection that it resets when the answer has begun. The server notices this
+// when it writes, because the byte sent after the request ends its watch for the client's end.
 func reset(s *served, body string) {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
@@ -54,10 +54,10 @@ func reset(s *served, body string) {
 	}
 }
 
-// stay asks, and waits for the answer, or for its error.
+// stay sends a request and waits for the answer or its error.
 func stay(s *served, body string) { s.ask(context.Background(), body) }
 
-// lose has the device fail when the answer has begun.
+// lose makes the device fail when the answer has begun.
 func lose(s *served, body string) {
 	go func() {
 		s.run(begun)
@@ -89,8 +89,8 @@ func (s *served) ask(ctx context.Context, body string) {
 	}
 }
 
-// TestCutShort: the line in the log and the span of a request that fails have the tokens that
-// were run for it until then, as the metrics have.
+// TestCutShort checks that the log line and the span of a request that fails have the number of tokens that
+// ran for it, as the metrics do.
 func TestCutShort(t *testing.T) {
 	both := []bool{false, true}
 	for _, c := range []struct {
@@ -139,7 +139,7 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// spans are the attributes of all spans.
+// spans returns the attributes of all spans.
 func spans(kept *tracetest.InMemoryExporter) string {
 	var list []string
 	for _, s := range kept.GetSpans() {
@@ -148,7 +148,8 @@ func spans(kept *tracetest.InMemoryExporter) string {
 	return strings.Join(list, "\n")
 }
 
-// TestLog: a request is a line, and its text only if asked for.
+// TestLog checks that a request is one line of the log, and that the line has the request's text only if
+// asked for.
 func TestLog(t *testing.T) {
 	for _, prompts := range []bool{false, true} {
 		var log safeBuffer

@@ -17,7 +17,8 @@ import (
 
 const glmEnd = "<|assistant|><think>"
 
-// TestAgentRequests has what agents send beside plain messages, and what the model gets.
+// TestAgentRequests checks the fields that agents send beside plain messages, by the prompt that the model
+// gets.
 func TestAgentRequests(t *testing.T) {
 	template, _ := seen(t)
 	for _, c := range []struct{ name, path, body, want string }{
@@ -92,7 +93,7 @@ func (r recording) Render(messages []chat.Message, opts chat.Options) (text stri
 	return text, err
 }
 
-// TestThinkingFields: every API's and every engine's words switch the same thing.
+// TestThinkingFields checks that the field names of every API and every engine switch thinking.
 func TestThinkingFields(t *testing.T) {
 	prompt, _ := seen(t)
 	const on, off = "<|assistant|><think>", "<|assistant|></think>"
@@ -128,7 +129,7 @@ func TestThinkingFields(t *testing.T) {
 	}
 }
 
-// TestThinkingDefaults: what the server is told holds for requests that say nothing.
+// TestThinkingDefaults checks that the server's options hold for requests without such fields.
 func TestThinkingDefaults(t *testing.T) {
 	none := 0
 	prompt, _ := seen(t, func(c *server.Config, _ *completion.Config) {
@@ -141,8 +142,8 @@ func TestThinkingDefaults(t *testing.T) {
 	}
 }
 
-// TestToolsOfAgents sends tools that are not plain functions: tools of a namespace, tools that only a service
-// can run, and Anthropic's own.
+// TestToolsOfAgents checks tools that are not plain functions: tools of a namespace, tools that only a
+// service can run, and Anthropic's own tools.
 func TestToolsOfAgents(t *testing.T) {
 	prompt, log := seen(t)
 	got := prompt("responses", `{"input": "Hi", "tools": [{"type": "web_search"}, {"type": "namespace", "name": "mcp__t", "description": "x", "tools": [{"type": "function", "name": "multiply", "parameters": {"type": "object"}}, {"type": "custom", "name": "y"}]}, {"type": "namespace", "name": "mcp__u__", "tools": [{"type": "function", "name": "add"}]}]}`)
@@ -162,8 +163,8 @@ func TestToolsOfAgents(t *testing.T) {
 	}
 }
 
-// TestNamespaces: a call of a namespace's function has the two names by which Codex finds it,
-// and comes back with them.
+// TestNamespaces checks that a call of a namespace's function has the two names by which Codex finds it, and
+// that Codex can send it back with them.
 func TestNamespaces(t *testing.T) {
 	s := serve(t, nil, completiontest.Answer{To: "Go", Text: "<tool_call>mcp__t__multiply<arg_key>a</arg_key><arg_value>2</arg_value></tool_call>"}, completiontest.Answer{To: "Force", Text: "<tool_call>mcp__t__multiply</tool_call>"})
 	const tools = `"tools": [{"type": "namespace", "name": "mcp__t", "tools": [{"type": "function", "name": "multiply", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}}}}]}]`
@@ -182,7 +183,8 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// TestTooLong: an overflow has the words and fields that agents look for.
+// TestTooLong checks that the error for a prompt that is too long has the words and fields that agents look
+// for.
 func TestTooLong(t *testing.T) {
 	s := serve(t, nil)
 	user := `"messages": [{"role": "user", "content": "` + strings.Repeat("x", length) + `"}]`
@@ -202,7 +204,7 @@ func TestTooLong(t *testing.T) {
 	}
 }
 
-// TestHiddenThoughts: thoughts are blocks of a message only if they were asked for.
+// TestHiddenThoughts checks that thoughts are blocks of a message only if the request asks for them.
 func TestHiddenThoughts(t *testing.T) {
 	s := serve(t, nil, chats...)
 	for thinking, want := range map[string]string{
@@ -221,7 +223,7 @@ func TestHiddenThoughts(t *testing.T) {
 	}
 }
 
-// TestStoredResponses: a client may name what came before in the place of sending it.
+// TestStoredResponses checks that a client may name an earlier response instead of sending it again.
 func TestStoredResponses(t *testing.T) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Keys = []string{"a", "b"} }, slices.Concat([]completiontest.Answer{{To: "And then?", Text: "x</think>Then."}}, chats)...)
 	send := func(key, body string, want int) (out map[string]any) {

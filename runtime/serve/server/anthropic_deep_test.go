@@ -22,7 +22,7 @@ func message(text string) anthropic.MessageNewParams {
 	return anthropic.MessageNewParams{Model: "any", MaxTokens: 200, Messages: []anthropic.MessageParam{anthropic.NewUserMessage(anthropic.NewTextBlock(text))}}
 }
 
-// messageWays are how to get an answer.
+// messageWays are the ways to get an answer.
 var messageWays = map[string]func(anthropic.Client, anthropic.MessageNewParams) (*anthropic.Message, error){
 	"whole": func(c anthropic.Client, q anthropic.MessageNewParams) (*anthropic.Message, error) {
 		return c.Messages.New(context.Background(), q)
@@ -121,7 +121,7 @@ func TestMessagesStructured(t *testing.T) {
 	}
 }
 
-// TestMessagesBrokenCalls: what is no call becomes no tool_use block, streamed or not.
+// TestMessagesBrokenCalls checks that a malformed call does not become a tool_use block, streamed or not.
 func TestMessagesBrokenCalls(t *testing.T) {
 	tools := []anthropic.ToolUnionParam{{OfTool: &anthropic.ToolParam{Name: "weather"}}, {OfTool: &anthropic.ToolParam{Name: "now"}}}
 	c := anthropicClient(serve(t, useTemplate(t, "../../text/chat/testdata/tools/sections.jinja"), sections...))

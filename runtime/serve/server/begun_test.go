@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestBegunAnswer: a last message of the assistant is the beginning of the answer, in every
-// API, up to its last space, and the answer is what follows.
+// TestBegunAnswer checks that a last message of the assistant is the beginning of the answer, in every API,
+// up to its last space, and that the answer is the text after it.
 func TestBegunAnswer(t *testing.T) {
 	s := serve(t, nil, chats...)
 	begin := func(path, messages, more string) string {

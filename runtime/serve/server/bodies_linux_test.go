@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// bodyChild is set in the process that serves TestLargeBodies.
+// bodyChild is an environment variable of the process that serves TestLargeBodies.
 const bodyChild = "MLA_TEST_BODIES"
 
-// TestBodiesChild is that process: it serves until its input ends.
+// TestBodiesChild is the process that serves TestLargeBodies, until its input ends.
 func TestBodiesChild(t *testing.T) {
 	if os.Getenv(bodyChild) == "" {
 		return
@@ -26,7 +26,7 @@ func TestBodiesChild(t *testing.T) {
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
 
-// repeated is an endless text, the same again and again.
+// repeated is an endless text that repeats.
 type repeated struct {
 	text string
 	at   int
@@ -41,8 +41,8 @@ func (r *repeated) Read(data []byte) (int, error) {
 	return n, nil
 }
 
-// TestLargeBodies: a body of 32 MiB takes at most 200 MB of memory, and many of them at most
-// 1 GB together, whatever they are; and the errors say what is wrong.
+// TestLargeBodies checks that a body of 32 MiB takes at most 200 MB of memory, and many of them at most 1 GB
+// in all, for any content. The errors say what is wrong.
 func TestLargeBodies(t *testing.T) {
 	if race.On { // which uses several times the memory
 		return

@@ -22,7 +22,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// patience is how long a browser may take for anything on a busy machine.
+// patience is how long a browser may take for one action on a busy machine.
 const patience = time.Minute
 
 // tab is a page of the server in headless Chromium.
@@ -34,8 +34,7 @@ type tab struct {
 	complaints []string
 }
 
-// openBrowser starts Chromium, which scripts/tools.sh installs on Debian; elsewhere Chrome
-// does as well.
+// openBrowser starts Chromium, which scripts/tools.sh installs on Debian. On other systems it starts Chrome.
 func openBrowser(t *testing.T) context.Context {
 	t.Helper()
 	opts := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.WindowSize(1280, 860), chromedp.WSURLReadTimeout(patience))
@@ -67,7 +66,7 @@ func open(t *testing.T, browser context.Context, url string) *tab {
 	return b
 }
 
-// call is a command of Chromium's protocol.
+// call returns a command of Chromium's protocol as an action.
 func call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromedp.Void] {
 	return chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, command, params)
@@ -75,7 +74,7 @@ func call[P, R any](command cdp.Command[P, R], params P) chromedp.Action[chromed
 	})
 }
 
-// listen notes what the page complains about, and says yes to what it asks.
+// listen records the errors of the page, and confirms its questions.
 func (b *tab) listen(event any) {
 	complaint := ""
 	switch e := event.(type) {
@@ -119,7 +118,7 @@ func fill(selector, text string) action {
 	return script(fmt.Sprintf("(() => { const e = document.querySelector(%q); e.value = %q; e.dispatchEvent(new Event('change')); })()", selector, text))
 }
 
-// eval is the value of an expression.
+// eval returns the value of an expression.
 func eval[T any](b *tab, expression string) T {
 	b.Helper()
 	out, err := chromedp.Run(b.ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
@@ -139,7 +138,7 @@ func (b *tab) until(expression string) {
 	}
 }
 
-// say sends a message, and waits for the end of the answer.
+// say sends a message and waits for the end of the answer.
 func (b *tab) say(text string) {
 	b.Helper()
 	n := eval[int](b, "document.querySelectorAll('.message').length")
@@ -153,7 +152,7 @@ func (b *tab) click(text string) {
 	b.until(fmt.Sprintf("(() => { const x = [...document.querySelectorAll('button')].findLast((x) => x.textContent.trim() === %q && x.checkVisibility()); x?.click(); return x; })()", text))
 }
 
-// last is what the last message shows.
+// last returns what the last message shows.
 func (b *tab) last(selector string) string {
 	b.Helper()
 	return eval[string](b, fmt.Sprintf("[...document.querySelectorAll('.message')].at(-1).querySelector(%q).innerText", selector))
@@ -176,7 +175,7 @@ func (b *tab) show(width, height int64, colours string) {
 		call(emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: colours}}}))
 }
 
-// picture keeps how the page looks in the folder that MLA_PICTURES names, for people.
+// picture saves a picture of the page in the folder that MLA_PICTURES names.
 func (b *tab) picture(name string) {
 	b.Helper()
 	dir := os.Getenv("MLA_PICTURES")

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// TestBudget: requests that each take a part and then more all come to their end, and together
-// hold no more than the budget and what one of them may have.
+// TestBudget checks that requests which each take a part of the memory and then more all end, and that all of
+// them hold no more than the budget and the maximum of one request.
 func TestBudget(t *testing.T) {
 	const total, each = 1000, 600
 	b := newBudget(total)
@@ -43,7 +43,7 @@ func TestBudget(t *testing.T) {
 	}
 }
 
-// TestBudgetEnds: a request that waits in vain is told so, and leaves nothing behind.
+// TestBudgetEnds checks that a request which waits in vain gets an error and holds no memory afterwards.
 func TestBudgetEnds(t *testing.T) {
 	b := newBudget(10)
 	first, second, third := &share{of: b}, &share{of: b}, &share{of: b}
@@ -65,7 +65,7 @@ func TestBudgetEnds(t *testing.T) {
 	}
 }
 
-// TestFill: a body's memory grows with what has come, whatever was promised.
+// TestFill checks that a body's memory grows with the bytes that have arrived, not with the promised length.
 func TestFill(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 1))
 	for range 200 {
@@ -89,7 +89,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-// TestElements cuts lists.
+// TestElements checks how lists are cut into elements.
 func TestElements(t *testing.T) {
 	for text, want := range map[string][]string{
 		`[]`: nil, `[ 1 , "a,]" ,[2,3],{"b":[4,"\"]"]}]`: {"1", `"a,]"`, "[2,3]", `{"b":[4,"\"]"]}`},
@@ -110,7 +110,7 @@ func TestElements(t *testing.T) {
 	}
 }
 
-// TestLines ends answers at their lines, however they are cut.
+// TestLines checks that answers end at line ends, for any cut of the stream.
 func TestLines(t *testing.T) {
 	now := time.Time{}
 	for _, c := range []struct {

@@ -12,14 +12,14 @@ import (
 	"mla/runtime/text/chat"
 )
 
-// sections are calls as DeepSeek-V3.1 writes them.
+// sections are calls in the format of DeepSeek-V3.1.
 var sections = []completiontest.Answer{
 	{To: "Broken?<｜Assistant｜>", Text: "Well. <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{\"city\": Bern}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"},
 	{To: "Cut?<｜Assistant｜>", Text: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{\"city\": \"Be"},
 	{To: "Good?<｜Assistant｜>", Text: "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{\"city\": \"Bern\"}<｜tool▁call▁end｜><｜tool▁call▁begin｜>now<｜tool▁sep｜>{}<｜tool▁call▁end｜><｜tool▁calls▁end｜>"},
 }
 
-// useTemplate makes a server's chats follow a template.
+// useTemplate makes a server use a chat template.
 func useTemplate(t *testing.T, file string) func(*server.Config, *completion.Config) {
 	t.Helper()
 	template, err := os.ReadFile(file)
@@ -35,7 +35,7 @@ func useTemplate(t *testing.T, file string) func(*server.Config, *completion.Con
 
 const twoTools = `"tools": [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}, {"type": "function", "function": {"name": "now"}}]`
 
-// told is what the pieces of a chat's stream add up to.
+// told is the sum of the pieces of a chat's stream.
 type told struct{ content, calls, finish string }
 
 func (s *served) streamedChat(body string) (out told) {
@@ -59,7 +59,7 @@ func (s *served) streamedChat(body string) (out told) {
 	return out
 }
 
-// TestStreamedBrokenCalls: a call that is none is text in a stream, too.
+// TestStreamedBrokenCalls checks that malformed calls are text in a stream, too.
 func TestStreamedBrokenCalls(t *testing.T) {
 	s := serve(t, useTemplate(t, "../../text/chat/testdata/tools/sections.jinja"), sections...)
 	for user, want := range map[string]told{
@@ -77,8 +77,8 @@ func TestStreamedBrokenCalls(t *testing.T) {
 	}
 }
 
-// TestStreamedTornCalls: of GLM's calls pieces are passed on as they come; one that breaks
-// off is a cut answer, not a good end.
+// TestStreamedTornCalls checks that pieces of GLM's calls are passed on as they come, and that a call which
+// breaks off ends as a cut answer.
 func TestStreamedTornCalls(t *testing.T) {
 	s := serve(t, nil, chats...)
 	body := `{"max_tokens": 500, "messages": [{"role": "user", "content": "Cut?"}], ` + twoTools + `, "stream": true}`
@@ -87,7 +87,7 @@ func TestStreamedTornCalls(t *testing.T) {
 	}
 }
 
-// TestSpentBudget: a model whose thoughts were cut may end them once more, which is not shown.
+// TestSpentBudget checks that a model whose thoughts were cut may end them once more, which is not shown.
 func TestSpentBudget(t *testing.T) {
 	s := serve(t, nil, completiontest.Answer{To: "Think?", Text: "They</think> greet.\n</think>Hi."})
 	out := s.answer("/v1/chat/completions", `{"messages": [{"role": "user", "content": "Think?"}], "reasoning_budget": 4}`)

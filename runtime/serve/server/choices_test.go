@@ -9,8 +9,8 @@ import (
 	"mla/runtime/serve/server"
 )
 
-// TestMoreChoicesThanSlots: answers of one request that are more than run at a time run one
-// after the other, also where nobody may wait.
+// TestMoreChoicesThanSlots checks that the answers of one request run one after the other if they are more
+// than may run at a time, also if no request may wait.
 func TestMoreChoicesThanSlots(t *testing.T) {
 	for _, queue := range []int{0, 1, 16} {
 		s := serve(t, func(_ *server.Config, c *completion.Config) { c.Queue = queue }, completiontest.Answer{To: "Quick", Text: "Done."})

@@ -14,7 +14,7 @@ import (
 	"mla/runtime/serve/server"
 )
 
-// dial opens connections and sends something on each.
+// dial opens n connections and sends a text on each.
 func (s *served) dial(n int, sent string) (list []net.Conn) {
 	s.Helper()
 	for range n {
@@ -55,8 +55,8 @@ func (s *served) healthy(limit time.Duration) error {
 	return err
 }
 
-// TestIdleConnections: connections on which nobody asks for anything keep nobody out,
-// whether they have never had a request, are at its header, or have had an answer.
+// TestIdleConnections checks that idle connections do not keep other clients out: without a request so far,
+// in the middle of a header, or after an answer.
 func TestIdleConnections(t *testing.T) {
 	const most = 8
 	for name, sent := range map[string]string{"new": "", "header": "GET /health HTTP/1.1\r\nHost: ", "answered": "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"} {
@@ -92,8 +92,8 @@ func TestIdleConnections(t *testing.T) {
 	}
 }
 
-// TestBusyConnections: one with a request at hand is never closed for another. That is told
-// to come again, unless it asks for the server's health.
+// TestBusyConnections checks that a connection with a running request is never closed for another one. The
+// other client is told to try again, unless it asks for the server's health.
 func TestBusyConnections(t *testing.T) {
 	const most = 2
 	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Limits.Connections = most })
@@ -121,8 +121,8 @@ func TestBusyConnections(t *testing.T) {
 	}
 }
 
-// TestCrawlingBodies: /health is answered while as many bodies as there are connections do not
-// come to their end, whatever path they are for.
+// TestCrawlingBodies checks that /health is answered while bodies on all connections do not end, for every
+// path.
 func TestCrawlingBodies(t *testing.T) {
 	const most = 8
 	for _, path := range []string{"/v1/chat/completions", "/tokenize", "/api/chat", "/nowhere"} {
@@ -144,7 +144,7 @@ func TestCrawlingBodies(t *testing.T) {
 	}
 }
 
-// TestPromisedLength: a body that is said to be too long is refused before it comes.
+// TestPromisedLength checks that a body with too large a Content-Length is refused before it arrives.
 func TestPromisedLength(t *testing.T) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Limits.Body = 1 << 20 })
 	for _, head := range []string{"POST /v1/completions", "POST /tokenize", "POST /api/generate"} {

@@ -29,8 +29,8 @@ type likelyAnswer struct {
 	}
 }
 
-// TestEcho: the log-probabilities of a prompt are those that the model gives its tokens one by
-// one, and what follows is what follows without.
+// TestEcho checks that the log-probabilities of a prompt are those that the model gives its tokens one by
+// one, and that the answer is the same as without echo.
 func TestEcho(t *testing.T) {
 	s := tinychat(t)
 	ids := []int{}
@@ -83,8 +83,8 @@ func TestEcho(t *testing.T) {
 	}
 }
 
-// TestEchoStream: the prompt is the first piece of a stream, whatever it has of stops and of
-// tokens that end a text.
+// TestEchoStream checks that the prompt is the first piece of a stream, also if it contains stops or tokens
+// that end a text.
 func TestEchoStream(t *testing.T) {
 	s := serve(t, nil, chats...)
 	_, text := s.do("POST", "/v1/completions", `{"prompt": "one\n<|endoftext|>Quick", "echo": true, "logprobs": 0, "stop": ["\n"], "stream": true, "return_token_ids": true, "n": 2}`)

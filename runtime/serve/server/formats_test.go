@@ -10,15 +10,15 @@ import (
 	"mla/runtime/serve/server"
 )
 
-// kimiCalls are calls as Kimi-K2 writes them, in two steps of a conversation.
+// kimiCalls are calls in the format of Kimi-K2, in two steps of a conversation.
 var kimiCalls = []completiontest.Answer{
 	{To: "second result", Text: "Done."},
 	{To: "first result", Text: "<|tool_calls_section_begin|><|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>"},
 	{To: "Go", Text: "<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{\"city\":\"Bern\"}<|tool_call_end|><|tool_call_begin|>now<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_calls_section_end|>"},
 }
 
-// TestNumberedCalls: ids of Kimi-K2's are the model's own, counted over the conversation, and
-// come back into the prompt as they were written, with the arguments.
+// TestNumberedCalls checks that ids of Kimi-K2's calls are the model's own, counted over the conversation,
+// and that calls return to the prompt as they were written.
 func TestNumberedCalls(t *testing.T) {
 	s := serve(t, useTemplate(t, "../../text/chat/testdata/tools/numbered.jinja"), kimiCalls...)
 	tail := `], ` + twoTools + `}`
@@ -60,8 +60,8 @@ func TestNumberedCalls(t *testing.T) {
 	}
 }
 
-// TestRoleCalls: calls of GigaChat3 are turns of a role of their own. What the model would
-// write after its turn is not passed on.
+// TestRoleCalls checks GigaChat3's calls, which are turns of a role of their own. Text after the model's turn
+// is not passed on.
 func TestRoleCalls(t *testing.T) {
 	s := serve(t, useTemplate(t, "../../text/chat/testdata/tools/roles.jinja"),
 		completiontest.Answer{To: "Call?<|message_sep|>\n\nassistant<|role_sep|>\n", Text: "Well.<|message_sep|>\n\nfunction call<|role_sep|>\n{\"name\": \"weather\", \"arguments\": {\"city\": \"Bern\"}}<|message_sep|>\n\nuser<|role_sep|>\nmore"},
@@ -79,8 +79,8 @@ func TestRoleCalls(t *testing.T) {
 	}
 }
 
-// TestEfforts: Mistral's thoughts come apart, come back as parts, and ids are as its templates
-// want them.
+// TestEfforts checks Mistral: thoughts are returned separately and accepted as parts, and ids have the form
+// that its templates need.
 func TestEfforts(t *testing.T) {
 	s := serve(t, useTemplate(t, "../../text/chat/testdata/tools/efforts.jinja"),
 		completiontest.Answer{To: "result[/TOOL_RESULTS]", Text: "Fine."},
@@ -107,8 +107,8 @@ func TestEfforts(t *testing.T) {
 	}
 }
 
-// TestThoughtfulCalls: a call within thoughts is a call, and a form after thoughts that only
-// speak of calls still holds.
+// TestThoughtfulCalls checks that a call within thoughts is a call, and that a response format still holds
+// after thoughts that only mention calls.
 func TestThoughtfulCalls(t *testing.T) {
 	s := serve(t, nil,
 		completiontest.Answer{To: "Rain?", Text: "I look.\n<tool_call>weather<arg_key>city</arg_key><arg_value>Bern</arg_value></tool_call>"},
@@ -123,8 +123,8 @@ func TestThoughtfulCalls(t *testing.T) {
 	}
 }
 
-// TestFormOrCall: an answer in a form is that, or a call of a tool that there is, though nobody
-// has asked for a call.
+// TestFormOrCall checks that an answer with a response format has this format or is a call of a known tool,
+// also if the request demands no call.
 func TestFormOrCall(t *testing.T) {
 	s := serve(t, nil, completiontest.Answer{To: "Form?", Text: "x</think><tool_call>rm<arg_key>all</arg_key><arg_value>1</arg_value></tool_call>"})
 	for _, form := range []string{`"response_format": {"type": "json_object"}`, `"response_format": {"type": "json_schema", "json_schema": {"name": "r", "strict": true, "schema": ` + citySchema + `}}`} {
@@ -136,7 +136,8 @@ func TestFormOrCall(t *testing.T) {
 	}
 }
 
-// TestCutCalls: a call that max_tokens cuts is never a whole one, wherever it is cut.
+// TestCutCalls checks that a call which max_tokens cuts is never returned as a whole call, for every place of
+// the cut.
 func TestCutCalls(t *testing.T) {
 	s := serve(t, nil, completiontest.Answer{To: "Cut?", Text: "<tool_call>weather<arg_key>city</arg_key><arg_value>Oslo</arg_value><arg_key>days</arg_key><arg_value>3</arg_value></tool_call>"})
 	tools := `"tools": [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}}}]`
@@ -156,7 +157,7 @@ func TestCutCalls(t *testing.T) {
 	}
 }
 
-// TestSeed: the server's seed is that of requests without one.
+// TestSeed checks that requests without a seed use the server's seed.
 func TestSeed(t *testing.T) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) {
 		c.FixedSeed, c.Sampling.Seed, c.Sampling.Temperature = true, 42, 30

@@ -15,7 +15,7 @@ func goOpenAI(s *served) *openai.Client {
 	return openai.NewClientWithConfig(config)
 }
 
-// goWeather asks in a conversation with a tool.
+// goWeather returns a question in a conversation with a tool.
 func goWeather(text string) openai.ChatCompletionRequest {
 	return openai.ChatCompletionRequest{
 		Model:    "any",
@@ -28,8 +28,8 @@ func goWeather(text string) openai.ChatCompletionRequest {
 	}
 }
 
-// TestGoOpenAI: a client in Go that compiles in seconds chats, streams, calls tools and reads
-// errors. The clients of OpenAI and Anthropic do so in the deep tier.
+// TestGoOpenAI checks a small Go client, which compiles in seconds: it chats, streams, calls tools and reads
+// errors. The deep tier tests the clients of OpenAI and Anthropic.
 func TestGoOpenAI(t *testing.T) {
 	c, ctx := goOpenAI(serve(t, nil, chats...)), context.Background()
 	if list, err := c.ListModels(ctx); err != nil || len(list.Models) != 1 || list.Models[0].ID != "tiny" {
@@ -68,7 +68,7 @@ func TestGoOpenAI(t *testing.T) {
 	}
 }
 
-// goStreamed is the text of a stream.
+// goStreamed returns the text of a stream.
 func goStreamed(t *testing.T, c *openai.Client, q openai.ChatCompletionRequest) (text string) {
 	t.Helper()
 	stream, err := c.CreateChatCompletionStream(context.Background(), q)

@@ -24,7 +24,7 @@ const (
 	length   = 1024 // of a context
 )
 
-// chats are what the model writes.
+// chats are the answers that the model writes.
 var chats = []completiontest.Answer{
 	{To: "<tool_response>12 degrees", Text: "Cold.</think>It is 12 degrees."},
 	{To: "Weather?", Text: "I ask.</think>One moment.\n<tool_call>weather<arg_key>city</arg_key><arg_value>Zürich \"old\"</arg_value><arg_key>days</arg_key><arg_value>3</arg_value></tool_call><tool_call>now</tool_call>"},
@@ -35,7 +35,7 @@ var chats = []completiontest.Answer{
 	{To: "Quick", Text: "Done."},
 }
 
-// served is a server on a listener of its own.
+// served is a server with a listener of its own.
 type served struct {
 	*testing.T
 	url     string
@@ -45,7 +45,7 @@ type served struct {
 	ended   chan error
 }
 
-// configure is a model that writes answers in GLM's chat format, and how to serve it.
+// configure returns a model that writes answers in GLM's chat format, and the configuration to serve it.
 func configure(t testing.TB, answers ...completiontest.Answer) (*completiontest.Model, server.Config, completion.Config) {
 	t.Helper()
 	template, err := os.ReadFile("../../text/chat/testdata/glm-4.7-flash.jinja")
@@ -64,7 +64,7 @@ func configure(t testing.TB, answers ...completiontest.Answer) (*completiontest.
 		completion.Config{Load: m.Load, Tokenizer: m.Tokenizer, Queue: 16, Retry: 20 * time.Millisecond}
 }
 
-// serve serves a model that writes what it is told to, until the test ends.
+// serve serves a model that writes the given answers, until the test ends.
 func serve(t *testing.T, change func(*server.Config, *completion.Config), answers ...completiontest.Answer) *served {
 	t.Helper()
 	m, cfg, runs := configure(t, answers...)
@@ -109,7 +109,7 @@ func start(t *testing.T, cfg server.Config, runs completion.Config) *served {
 	return s
 }
 
-// wait waits until something is so.
+// wait waits until a condition is true.
 func (s *served) wait(what string, so func() bool) {
 	s.Helper()
 	for end := time.Now().Add(2 * time.Minute); !so(); time.Sleep(time.Millisecond) {
@@ -119,7 +119,7 @@ func (s *served) wait(what string, so func() bool) {
 	}
 }
 
-// do sends a request, with headers as pairs.
+// do sends a request, with headers as pairs of name and value.
 func (s *served) do(method, path, body string, headers ...string) (*http.Response, string) {
 	s.Helper()
 	r, err := http.NewRequest(method, s.url+path, strings.NewReader(body))
@@ -144,7 +144,7 @@ func (s *served) do(method, path, body string, headers ...string) (*http.Respons
 	return out, string(data)
 }
 
-// post wants a 200, and decodes the answer.
+// post sends a request, expects the status 200 and decodes the answer into v.
 func (s *served) post(path, body string, v any) {
 	s.Helper()
 	r, text := s.do("POST", path, body)

@@ -22,7 +22,7 @@ import (
 	"mla/runtime/text/chat"
 )
 
-// TestBadRequests: what is wrong is said with its name, and nothing runs.
+// TestBadRequests checks that the error of a bad request names the wrong field, and that nothing runs.
 func TestBadRequests(t *testing.T) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Limits.Body = 1 << 16 }, chats...)
 	chat := func(fields string) string { return `{"messages": [{"role": "user", "content": "x"}]` + fields + `}` }
@@ -118,7 +118,7 @@ func TestBadRequests(t *testing.T) {
 	}
 }
 
-// TestNative has the endpoints that only llama-server has.
+// TestNative checks the endpoints that only llama-server has.
 func TestNative(t *testing.T) {
 	s := serve(t, nil)
 	var tokens struct{ Tokens []int32 }
@@ -146,8 +146,7 @@ func TestNative(t *testing.T) {
 	}
 }
 
-// TestAlwaysThinks: where a template cannot switch thinking off, a call is forced after
-// thoughts that are none.
+// TestAlwaysThinks checks templates that cannot switch thinking off: a forced call follows empty thoughts.
 func TestAlwaysThinks(t *testing.T) {
 	renderer, err := chat.For("{% for t in tools or [] %}{{ t.function.name }}{% endfor %}{{ messages[0].content }}<|assistant|><think>\n{# calls are in <tool_call> #}", chat.Hints{})
 	if err != nil {
@@ -161,7 +160,7 @@ func TestAlwaysThinks(t *testing.T) {
 	}
 }
 
-// TestOrigins: which pages may use the server.
+// TestOrigins checks which web pages may use the server.
 func TestOrigins(t *testing.T) {
 	for _, c := range []struct {
 		origins string
@@ -237,7 +236,7 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// stream begins a stream, and reads its first line.
+// stream begins a stream and reads its first line.
 func (s *served) stream(ctx context.Context, path, body string) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, "POST", s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -250,10 +249,11 @@ func (s *served) stream(ctx context.Context, path, body string) (*http.Response,
 	return out, err
 }
 
-// endless is a request that goes on until the context is full.
+// endless is a request that continues until the context is full.
 const endless = `{"prompt": "x", "max_tokens": -1, "stream": true}`
 
-// TestQueue: a client that finds the queue full is told when to come again; one that leaves makes room.
+// TestQueue checks that a client which finds the queue full is told when to try again, and that a client
+// which leaves frees its place.
 func TestQueue(t *testing.T) {
 	s := serve(t, func(_ *server.Config, c *completion.Config) { c.Queue = 1 })
 	s.model.Slow(50 * time.Millisecond) // a context is full after 50 s, which a busy machine does not take for the rest
@@ -291,7 +291,7 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestBiasStays: a request's logit_bias is added to the server's for that request alone.
+// TestBiasStays checks that a request's logit_bias is added to the server's for that request only.
 func TestBiasStays(t *testing.T) {
 	own := map[int32]float32{5: 1}
 	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Sampling.LogitBias = own })
@@ -303,7 +303,7 @@ func TestBiasStays(t *testing.T) {
 	}
 }
 
-// TestLoading: until the model is loaded, the server says so.
+// TestLoading checks the server's answers until the model is loaded.
 func TestLoading(t *testing.T) {
 	m, cfg, runs := configure(t)
 	loads := make(chan struct{})
@@ -334,7 +334,7 @@ func TestLoading(t *testing.T) {
 	}
 }
 
-// TestDeadline: a request that takes too long is cut, with the reason.
+// TestDeadline checks that a request which takes too long is cut, with the reason.
 func TestDeadline(t *testing.T) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Limits.Request = 100 * time.Millisecond })
 	s.model.Slow(5 * time.Millisecond)
@@ -352,7 +352,7 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// TestDeviceFails: requests at hand fail with the reason, and later ones run again.
+// TestDeviceFails checks that running requests fail with the reason, and that later ones run again.
 func TestDeviceFails(t *testing.T) {
 	s := serve(t, nil, chats...)
 	s.model.Fail(errors.New("the GPU fell off"))
@@ -382,7 +382,7 @@ func TestDeviceFails(t *testing.T) {
 	}
 }
 
-// TestShutdown: answers under way come to their end, or are cut when the time is over.
+// TestShutdown checks that running answers are completed, or cut when the time is over.
 func TestShutdown(t *testing.T) {
 	for name, c := range map[string]struct {
 		drain time.Duration
@@ -404,7 +404,7 @@ func TestShutdown(t *testing.T) {
 	}
 }
 
-// TestSlowClients: who sends or reads too slowly is given up.
+// TestSlowClients checks that the server drops clients that send or read too slowly.
 func TestSlowClients(t *testing.T) {
 	const limit = 100 * time.Millisecond
 	var log safeBuffer

@@ -58,7 +58,7 @@ func (q *nativeFields) jobOf(ctx context.Context, s *Server, prompts [][]int32, 
 	if most == nil {
 		most = q.MaxTokens
 	}
-	if most != nil && *most >= 0 { // -1: no limit; -2: until the context is full
+	if most != nil && *most >= 0 { // -1 means no limit, -2 until the context is full
 		j.Max = *most
 	}
 	switch {

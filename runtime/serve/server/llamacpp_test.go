@@ -12,7 +12,7 @@ import (
 	"mla/runtime/serve/server"
 )
 
-// natives are what the model writes after prompts of code.
+// natives are the model's answers to prompts of code.
 var natives = []completiontest.Answer{
 	{To: "indented:", Text: "a\n    b\n  c\n    d"},
 	{To: "Quick", Text: "Done."},
@@ -20,7 +20,7 @@ var natives = []completiontest.Answer{
 	{To: "sss<|code_middle|>", Text: "filled"},
 }
 
-// TestNativeCompletion: what llama-server's clients read in an answer.
+// TestNativeCompletion checks the fields of an answer that llama-server's clients read.
 func TestNativeCompletion(t *testing.T) {
 	s := serve(t, nil, natives...)
 	type answer struct {
@@ -95,7 +95,7 @@ func TestNativeCompletion(t *testing.T) {
 	}
 }
 
-// TestNativeStream: pieces, progress and timings.
+// TestNativeStream checks the pieces, progress and timings of a stream.
 func TestNativeStream(t *testing.T) {
 	s := serve(t, nil, natives...)
 	prompt := func(c string) string { return strings.Repeat(c, 200) + "Quick" }
@@ -136,7 +136,7 @@ func TestNativeStream(t *testing.T) {
 	}
 }
 
-// TestNativeProbabilities: a piece of a stream has one token, with how likely it was.
+// TestNativeProbabilities checks that each piece of a stream has one token, with its probability.
 func TestNativeProbabilities(t *testing.T) {
 	s := serve(t, nil, append(natives, completiontest.Answer{To: "Umlaut", Text: "\u00fc!"})...)
 	_, text := s.do("POST", "/completion", `{"prompt":"Umlaut","stream":true,"n_probs":2,"temperature":0}`)
@@ -164,8 +164,8 @@ func TestNativeProbabilities(t *testing.T) {
 	}
 }
 
-// TestSampledProbabilities: with post_sampling_probs there are the tokens that the samplers have
-// left, with probabilities that add up to 1.
+// TestSampledProbabilities checks that post_sampling_probs returns the tokens that the samplers leave, with
+// probabilities that add up to 1.
 func TestSampledProbabilities(t *testing.T) {
 	s := serve(t, nil, natives...)
 	for fields, want := range map[string]int{`"temperature":0`: 1, `"temperature":2,"top_k":3`: 3, `"temperature":2,"top_n_sigma":50,"top_k":2`: 2} {
@@ -195,7 +195,7 @@ func TestSampledProbabilities(t *testing.T) {
 	}
 }
 
-// TestNativeErrors: what is wrong is a 400 with the name of the field.
+// TestNativeErrors checks that a bad request gets the status 400 with the name of the field.
 func TestNativeErrors(t *testing.T) {
 	s := serve(t, nil, natives...)
 	all := []string{}
@@ -245,7 +245,8 @@ func TestNativeErrors(t *testing.T) {
 	}
 }
 
-// TestInfill: the prompt of a middle, of which what is far away goes first.
+// TestInfill checks the prompt of a middle between two texts. If it is too long, the text far away from the
+// middle is dropped first.
 func TestInfill(t *testing.T) {
 	s := serve(t, nil, natives...)
 	type answer struct{ Content, Prompt string }
@@ -270,7 +271,7 @@ func TestInfill(t *testing.T) {
 	}
 }
 
-// TestWithoutV1: paths as llama-server has them beside those of OpenAI.
+// TestWithoutV1 checks llama-server's paths beside OpenAI's.
 func TestWithoutV1(t *testing.T) {
 	s := serve(t, nil, chats...)
 	for _, c := range []struct{ method, path, body, want string }{
@@ -308,7 +309,7 @@ func TestWithoutV1(t *testing.T) {
 	}
 }
 
-// TestAliases: a model is found by each of its names, and /props has the file's.
+// TestAliases checks that a model is found by each of its names, and that /props has the file's name.
 func TestAliases(t *testing.T) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Aliases, c.File = []string{"fim", "code"}, "tiny.gguf" }, chats...)
 	for path, want := range map[string]string{"/v1/models/fim": `"id":"tiny"`, "/v1/models/tiny": `"aliases":["tiny","fim","code"]`, "/models": `"aliases":["tiny","fim","code"]`, "/props": `"model_path":"tiny.gguf"`} {

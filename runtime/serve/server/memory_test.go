@@ -49,8 +49,8 @@ func TestMemory(t *testing.T) {
 	}
 }
 
-// TestThoughts: a turn that calls tools gets the thoughts before its calls, in whatever order
-// these come, unless it has thoughts of its own or the calls were changed.
+// TestThoughts checks that a turn which calls tools gets back the thoughts before its calls, in any order of
+// the calls, unless the turn has thoughts of its own or the calls were changed.
 func TestThoughts(t *testing.T) {
 	s := &Server{calls: newMemory()}
 	m := s.calls
@@ -80,7 +80,7 @@ func TestThoughts(t *testing.T) {
 	}
 }
 
-// TestNumberedMemory: ids that are numbers are those of one conversation of one client.
+// TestNumberedMemory checks that ids which are numbers belong to one conversation of one client.
 func TestNumberedMemory(t *testing.T) {
 	s := &Server{calls: newMemory().within("a"), format: output.FormatOf("<|tool_call_argument_begin|>")}
 	talk := func(user string) *conversation {

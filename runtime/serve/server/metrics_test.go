@@ -23,7 +23,7 @@ import (
 	"mla/runtime/serve/server"
 )
 
-// scrape is what Prometheus gets.
+// scrape returns the metrics as Prometheus reads them.
 func (s *served) scrape() map[string]*dto.MetricFamily {
 	s.Helper()
 	_, text := s.do("GET", "/metrics", "")
@@ -35,7 +35,7 @@ func (s *served) scrape() map[string]*dto.MetricFamily {
 	return families
 }
 
-// some makes requests of which each metric has something to count.
+// some makes requests that give every metric a value.
 func (s *served) some() {
 	s.Helper()
 	body := `{"messages": [{"role": "user", "content": "` + strings.Repeat("x", 200) + `Hello"}]}`
@@ -61,7 +61,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// unlike says how metrics differ from those that some leaves.
+// unlike returns the differences between metrics and those that some leaves.
 func unlike(families map[string]*dto.MetricFamily) (wrong []string) {
 	for _, c := range []struct {
 		name, label string
@@ -113,7 +113,7 @@ func unlike(families map[string]*dto.MetricFamily) (wrong []string) {
 	return wrong
 }
 
-// TestDashboard: Grafana's dashboard names metrics that there are, and shows all of them.
+// TestDashboard checks that Grafana's dashboard shows exactly the metrics that exist.
 func TestDashboard(t *testing.T) {
 	text, err := os.ReadFile("../../../deploy/grafana/mlarun.json")
 	if err != nil {
@@ -152,8 +152,8 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestSpans: a request is a span of its client's trace, with waiting, prompt and decoding
-// in it, and without its text.
+// TestSpans checks that a request is a span of its client's trace, with spans for waiting, prompt and
+// decoding, and without its text.
 func TestSpans(t *testing.T) {
 	kept := tracetest.NewInMemoryExporter()
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSyncer(kept)).Tracer("mlarun")

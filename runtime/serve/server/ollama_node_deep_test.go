@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestOllamaNode: Ollama's client for JavaScript understands the server, streaming and not.
+// TestOllamaNode checks that Ollama's JavaScript client understands the server, streaming and not.
 func TestOllamaNode(t *testing.T) {
 	s := serve(t, nil, chats...)
 	install := exec.Command("sh", "../../../scripts/ollama-node.sh")

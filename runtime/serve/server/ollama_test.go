@@ -23,7 +23,7 @@ func (s *served) lines(path, body string) (list []map[string]any) {
 	return list
 }
 
-// TestOllama: requests as Ollama's clients send them.
+// TestOllama checks requests as Ollama's clients send them.
 func TestOllama(t *testing.T) {
 	s := serve(t, nil, chats...)
 	list := s.lines("/api/chat", `{"model":"tiny:latest","messages":[{"role":"user","content":"Hello"}],"tools":[],"format":"","keep_alive":"5m","options":{"temperature":0,"num_ctx":4096}}`)
@@ -95,7 +95,7 @@ func TestOllama(t *testing.T) {
 	}
 }
 
-// TestOllamaCalls: calls come whole, and results find their calls without ids.
+// TestOllamaCalls checks that calls are returned whole, and that results find their calls without ids.
 func TestOllamaCalls(t *testing.T) {
 	s := serve(t, nil, chats...)
 	const tools = `"tools":[{"type":"function","function":{"name":"weather","parameters":{"type":"object","properties":{"city":{"type":"string"},"days":{"type":"integer"}}}}},{"type":"function","function":{"name":"now"}}]`

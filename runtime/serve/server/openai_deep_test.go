@@ -36,7 +36,7 @@ func ask(text string) openai.ChatCompletionNewParams {
 	return openai.ChatCompletionNewParams{Model: "any", Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage(text)}}
 }
 
-// streamed is what a stream adds up to, with the reasoning that the client does not know.
+// streamed returns the sum of a stream, and its reasoning, which the client does not know.
 func streamed(t *testing.T, c openai.Client, q openai.ChatCompletionNewParams) (openai.ChatCompletion, string) {
 	t.Helper()
 	q.StreamOptions.IncludeUsage = openai.Bool(true)
@@ -64,7 +64,7 @@ func streamed(t *testing.T, c openai.Client, q openai.ChatCompletionNewParams) (
 	return acc.ChatCompletion, reasoning
 }
 
-// whole is the same without a stream.
+// whole returns the same as streamed, without a stream.
 func whole(t *testing.T, c openai.Client, q openai.ChatCompletionNewParams) (openai.ChatCompletion, string) {
 	t.Helper()
 	out, err := c.Chat.Completions.New(context.Background(), q)
@@ -130,7 +130,7 @@ func TestChatLogprobs(t *testing.T) {
 	}
 }
 
-// TestTools has calls, and sends them back with what the tools have said.
+// TestTools checks calls, and sends them back with the tools' results.
 func TestTools(t *testing.T) {
 	s := serve(t, nil, chats...)
 	c := openAI(s)
@@ -320,7 +320,7 @@ func TestModels(t *testing.T) {
 	}
 }
 
-// TestStructuredOutputs asks as OpenAI's examples do, whole and streamed, in both APIs.
+// TestStructuredOutputs sends the requests of OpenAI's examples, whole and streamed, in both APIs.
 func TestStructuredOutputs(t *testing.T) {
 	c := openAI(serve(t, nil, structuredChats...))
 	var schema map[string]any

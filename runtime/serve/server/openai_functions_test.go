@@ -7,7 +7,7 @@ import (
 
 const legacyFunctions = `"functions": [{"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}}, {"name": "now"}]`
 
-// TestFunctions: calls in the form that OpenAI's API had before tools, whole and in a stream.
+// TestFunctions checks calls in the older form of OpenAI's API (functions), whole and in a stream.
 func TestFunctions(t *testing.T) {
 	s := serve(t, nil, chats...)
 	ask := func(user, fields string) string {
@@ -41,7 +41,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestFunctionHistory: the model sees calls and results of this form as it sees others.
+// TestFunctionHistory checks that the model sees calls and results of this form as it sees tool calls.
 func TestFunctionHistory(t *testing.T) {
 	prompt, _ := seen(t)
 	const called = `{"role": "user", "content": "Hi"}, {"role": "assistant", "content": null, "function_call": {"name": "now", "arguments": "{\"x\": 1}"}}, {"role": "function", "name": "now", "content": "noon"}`

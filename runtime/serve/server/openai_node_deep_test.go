@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestOpenAINode: OpenAI's client for JavaScript understands the server, streaming and not.
+// TestOpenAINode checks that OpenAI's JavaScript client understands the server, streaming and not.
 func TestOpenAINode(t *testing.T) {
 	s := serve(t, nil, append(structuredChats, chats...)...)
 	install := exec.Command("sh", "../../../scripts/openai-node.sh")

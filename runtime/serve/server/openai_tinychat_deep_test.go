@@ -21,7 +21,7 @@ var toys = []openai.ChatCompletionToolUnionParam{
 		Parameters: shared.FunctionParameters{"type": "object", "properties": map[string]any{"a": map[string]any{"type": "integer"}, "b": map[string]any{"type": "integer"}}, "required": []string{"a", "b"}}}),
 }
 
-// TestTinychat: a trained model thinks, adds, calls tools and reads their results, through
+// TestTinychat checks that a trained model thinks, adds, calls tools and reads their results, through
 // OpenAI's client.
 func TestTinychat(t *testing.T) {
 	s := tinychat(t)

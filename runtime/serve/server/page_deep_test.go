@@ -19,7 +19,7 @@ import (
 	"mla/runtime/serve/server"
 )
 
-// TestPage has the page in a browser, with its server.
+// TestPage checks the page in a browser, with its server.
 func TestPage(t *testing.T) {
 	browser := openBrowser(t)
 	tests := map[string]func(*testing.T, context.Context){
@@ -100,13 +100,13 @@ func testPageChat(t *testing.T, browser context.Context) {
 	b.quiet()
 }
 
-// slowProps has a page wait for what the server says about its model until somebody calls goOn.
+// slowProps makes a page wait for the server's description of its model until goOn is called.
 const slowProps = `const ask = window.fetch; window.fetch = async (...a) => {
 	if (String(a[0]).includes('props')) await new Promise((done) => { window.goOn = done; });
 	return ask(...a);
 };`
 
-// testPageStop: what was written stays, and the server runs it no further.
+// testPageStop checks that Stop keeps the text so far and ends the request on the server.
 func testPageStop(t *testing.T, browser context.Context) {
 	s := serve(t, nil)
 	s.model.Slow(2 * time.Millisecond)
@@ -123,7 +123,8 @@ func testPageStop(t *testing.T, browser context.Context) {
 	b.quiet()
 }
 
-// testPageHostile: whatever a model writes, it does not run, and nothing is fetched for it.
+// testPageHostile checks that no text of a model runs as code, and that the page fetches nothing because of
+// it.
 func testPageHostile(t *testing.T, browser context.Context) {
 	attacks := []string{
 		"<script>hacked=1</script>", "<img src=x onerror=hacked=1>", "<svg/onload=hacked=1>", "[x](javascript:hacked=1)", "[x](\tjava\nscript:hacked=1)",
@@ -178,7 +179,7 @@ func testPageHostile(t *testing.T, browser context.Context) {
 	}
 }
 
-// testPageKey: the page comes without a key, asks for one, and asks again if it is wrong.
+// testPageKey checks that the page loads without a key, asks for one, and asks again if it is wrong.
 func testPageKey(t *testing.T, browser context.Context) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) { c.Keys = []string{"secret"} }, completiontest.Answer{To: "Hello", Text: "x</think>Yes."})
 	b := open(t, browser, s.url)
@@ -197,7 +198,7 @@ func testPageKey(t *testing.T, browser context.Context) {
 	b.quiet()
 }
 
-// testPagePhone: nothing is wider than a phone.
+// testPagePhone checks that nothing is wider than a phone.
 func testPagePhone(t *testing.T, browser context.Context) {
 	s := serve(t, nil, completiontest.Answer{To: "Show", Text: "x</think>" + strings.Repeat("W", 120) + "\n\n" + shown + "\n\n| " + strings.Repeat("wide | ", 12) + "\n|" + strings.Repeat("--|", 12)})
 	b := open(t, browser, s.url)
@@ -220,7 +221,7 @@ func testPagePhone(t *testing.T, browser context.Context) {
 	b.quiet()
 }
 
-// testPageFailures: what goes wrong is said, and can be tried again.
+// testPageFailures checks that failures are reported and can be retried.
 func testPageFailures(t *testing.T, browser context.Context) {
 	s := serve(t, nil, completiontest.Answer{To: "Hello", Text: "x</think>Yes."})
 	b := open(t, browser, s.url)
@@ -242,7 +243,7 @@ func testPageFailures(t *testing.T, browser context.Context) {
 // declared are tools as somebody types them into the settings.
 const declared = `[{"name": "weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer"}}}}, {"type": "function", "function": {"name": "now"}}]`
 
-// testPageTools: calls and results are shown folded, as text, and go back to the model as it
+// testPageTools checks that calls and results are shown folded, as text, and are sent back to the model as it
 // has written them.
 func testPageTools(t *testing.T, browser context.Context) {
 	const attack = `<img src=x onerror=hacked=1>`
@@ -321,7 +322,7 @@ func testPageTools(t *testing.T, browser context.Context) {
 	b.quiet()
 }
 
-// testPageMarkdown has what texts become, as HTML.
+// testPageMarkdown checks the HTML of Markdown texts.
 func testPageMarkdown(t *testing.T, browser context.Context) {
 	s := serve(t, nil)
 	b := open(t, browser, s.url)

@@ -20,7 +20,8 @@ const formulas = "The area is \\(a^2 + b^2 = c^2\\), sorting takes $O(n \\log n)
 	"$$\\int_0^\\infty e^{-x^2}\\,dx = \\frac{\\sqrt{\\pi}}{2}$$\n\n\\[\n\\begin{pmatrix} a & b \\\\ c & d \\end{pmatrix}\n- \\mathbb{R}\n\\]\n\n" +
 	"Broken: $\\frac{1}{$ and open: \\(x\n\n```go\nfunc main() { fmt.Println(\"x\", 42) } // says x\n```\n\n```py\nprint('x')"
 
-// testPageMaths: formulas are set with the page's own fonts, code has colours, and neither can do more.
+// testPageMaths checks that formulas use the page's own fonts, that code has colours, and that neither can
+// run code.
 func testPageMaths(t *testing.T, browser context.Context) {
 	const attack = `\(\href{javascript:hacked=1}{x} \includegraphics{https://evil.example/x.png} \htmlStyle{color:red}{y}\)` +
 		"\n\n$$\\def\\a{\\a\\a}\\a$$\n\n```js\n<img src=x onerror=hacked=1>\n```\n\n" + `\(\rule{9999em}{9999em}\)`
@@ -66,7 +67,7 @@ func testPageMaths(t *testing.T, browser context.Context) {
 	b.quiet()
 }
 
-// testPageFiles: text files go with a message, in front of it; what is no text does not.
+// testPageFiles checks that text files are sent before the message, and that other files are not sent.
 func testPageFiles(t *testing.T, browser context.Context) {
 	s := serve(t, nil, completiontest.Answer{To: "notes.txt\n````\na ``` b\n````\n\nSum up", Text: "x</think>It says a and b."})
 	b := open(t, browser, s.url)
@@ -93,7 +94,8 @@ func testPageFiles(t *testing.T, browser context.Context) {
 	b.quiet()
 }
 
-// testPageList: conversations are found by their texts, get names, and come back from a file.
+// testPageList checks that conversations are found by their texts, get names, and can be exported and
+// imported.
 func testPageList(t *testing.T, browser context.Context) {
 	s := serve(t, nil, completiontest.Answer{To: "Apple", Text: "x</think>A fruit."}, completiontest.Answer{To: "Stone", Text: "x</think>Hard."})
 	b := open(t, browser, s.url)
@@ -137,7 +139,8 @@ func testPageList(t *testing.T, browser context.Context) {
 	b.quiet()
 }
 
-// testPageBranches: an earlier message that is edited keeps what followed it, with its own branches.
+// testPageBranches checks that an earlier message which is edited keeps the messages after it, with their own
+// branches.
 func testPageBranches(t *testing.T, browser context.Context) {
 	var answers []completiontest.Answer
 	for _, name := range []string{"Four", "Three", "Two", "One"} {
@@ -182,7 +185,8 @@ func testPageBranches(t *testing.T, browser context.Context) {
 	b.quiet()
 }
 
-// testPageEdges: the close button of the settings is in sight, and Send ends where the text ends.
+// testPageEdges checks that the close button of the settings is visible, and that Send ends where the text
+// ends.
 func testPageEdges(t *testing.T, browser context.Context) {
 	s := serve(t, nil, completiontest.Answer{To: "Hello", Text: "x</think>" + strings.Repeat("Yes.\n\n", 60)})
 	b := open(t, browser, s.url)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestPrompt: what the template writes of a conversation.
+// TestPrompt checks the prompt that the template makes of a conversation.
 func TestPrompt(t *testing.T) {
 	s := serve(t, nil)
 	const user, assistant = `{"role": "user", "content": "x"}`, `{"role": "assistant", "content": "a</think>b", "reasoning_content": %s}`

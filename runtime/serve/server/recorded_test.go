@@ -13,8 +13,8 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// TestRecorded: requests that agents have sent make the model call a tool of theirs, and the
-// call comes back with its result.
+// TestRecorded replays requests of agents. It checks that the model calls one of the agent's tools, and that
+// the next request returns the call with its result.
 func TestRecorded(t *testing.T) {
 	template, err := os.ReadFile("../../text/chat/testdata/glm-4.7-flash.jinja")
 	if err != nil {
@@ -94,7 +94,7 @@ func TestRecorded(t *testing.T) {
 	}
 }
 
-// between is what stands between the first of a text and the next of another.
+// between returns the text between the first occurrence of before and the next occurrence of after.
 func between(text, before, after string) string {
 	_, text, _ = strings.Cut(text, before)
 	text, _, _ = strings.Cut(text, after)

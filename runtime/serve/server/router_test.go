@@ -21,7 +21,7 @@ import (
 	"mla/runtime/serve/completion"
 )
 
-// TestRouter: requests get to the model that they name, which is loaded for them.
+// TestRouter checks that requests reach the model that they name, and that the router loads this model.
 func TestRouter(t *testing.T) {
 	workers := map[string]*served{
 		"north": serve(t, func(c *server.Config, _ *completion.Config) {
@@ -145,8 +145,8 @@ func TestRouter(t *testing.T) {
 	}
 }
 
-// TestRouterBreaksOff: an answer whose worker is gone ends as a broken one, not as a whole;
-// one that has not begun is an error in words.
+// TestRouterBreaksOff checks that an answer whose worker dies ends as a broken one. If the answer has not
+// begun, the client gets an error message.
 func TestRouterBreaksOff(t *testing.T) {
 	hello := "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n"
 	for name, begun := range map[string]string{"begun": hello, "not begun": ""} {
@@ -174,8 +174,8 @@ func TestRouterBreaksOff(t *testing.T) {
 	}
 }
 
-// behindRouter is the address of a router whose only worker answers every request by what
-// answer writes, and then closes the connection.
+// behindRouter returns the address of a router with one worker, which writes every answer by the function
+// answer and then closes the connection.
 func behindRouter(t *testing.T, answer func(body io.Reader, conn net.Conn) error) string {
 	worker := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		conn, rest, err := w.(http.Hijacker).Hijack()

@@ -12,8 +12,8 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// picking decodes a request of every API that has some fields of sampling, and returns these as
-// the API has read them.
+// picking decodes, for each API, a request with some sampling fields, and returns the fields as the API reads
+// them.
 var picking = map[string]func(fields string) (*sampling, error){
 	"/v1/chat/completions": func(fields string) (*sampling, error) {
 		var q chatRequest
@@ -56,7 +56,8 @@ var picking = map[string]func(fields string) (*sampling, error){
 	},
 }
 
-// TestSamplingFields: every API has every field, by all of its names, and whole numbers with a point.
+// TestSamplingFields checks that every API has every field, by all of its names, and accepts whole numbers
+// with a decimal point.
 func TestSamplingFields(t *testing.T) {
 	type params = sample.Params
 	c := &Config{Sampling: sample.Off(), FixedSeed: true}
@@ -115,8 +116,8 @@ func TestSamplingFields(t *testing.T) {
 	}
 }
 
-// TestSamplingRanges: what is out of range is an error of the field in every API, with the value and
-// the range.
+// TestSamplingRanges checks that a value out of range is an error in every API, with the name of the field,
+// the value and the range.
 func TestSamplingRanges(t *testing.T) {
 	c := &Config{Sampling: sample.Off()}
 	var f sampling

@@ -8,7 +8,7 @@ import (
 	"mla/runtime/serve/completion/completiontest"
 )
 
-// TestEndings: answers are as long as min_tokens and ignore_eos want, and end at stop_token_ids.
+// TestEndings checks that answers are as long as min_tokens and ignore_eos demand, and end at stop_token_ids.
 // The model's tokens are bytes.
 func TestEndings(t *testing.T) {
 	s := serve(t, nil, completiontest.Answer{To: "Quick", Text: "Done."})
@@ -66,7 +66,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// tokensOf is how many tokens an answer has.
+// tokensOf returns the number of tokens of an answer.
 func tokensOf(out map[string]any) int {
 	if n, ok := out["tokens_predicted"].(float64); ok {
 		return int(n)
@@ -74,9 +74,9 @@ func tokensOf(out map[string]any) int {
 	return int(at(out, "usage", "completion_tokens").(float64))
 }
 
-// TestSamplingEverywhere: each API picks by what the request says: hot tokens, of which DRY, mirostat and
-// the others leave the likeliest, and the same seed gives the same answer; /props and answers tell
-// all settings.
+// TestSamplingEverywhere checks that each API samples by the request's fields: with a high temperature, DRY,
+// mirostat and the other samplers leave the most likely tokens, and the same seed gives the same answer.
+// /props and answers list all settings.
 func TestSamplingEverywhere(t *testing.T) {
 	s := serve(t, nil, completiontest.Answer{To: "Quick", Text: "Done."}, completiontest.Answer{To: "Hi", Text: "x</think>Done."})
 	message := `"messages":[{"role":"user","content":"Hi"}]`
@@ -113,7 +113,8 @@ func TestSamplingEverywhere(t *testing.T) {
 	}
 }
 
-// TestMirostatOfChoices: each of n choices has its own mu: a choice is what it is alone with its seed.
+// TestMirostatOfChoices checks that each of n choices has its own mu: a choice is the same as alone with its
+// seed.
 func TestMirostatOfChoices(t *testing.T) {
 	s := serve(t, nil)
 	body := `{"prompt":"x","max_tokens":25,"temperature":20,"mirostat":2,"mirostat_tau":6,"mirostat_eta":0.9,"seed":%d,"n":%d}`

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestScopeOfRouter: a worker takes the scope that its router says; nobody else may say one.
+// TestScopeOfRouter checks that a worker accepts a scope from its router and from no other client.
 func TestScopeOfRouter(t *testing.T) {
 	r := httptest.NewRequest("POST", "/v1/completions", nil)
 	r.Header.Set("Authorization", "Bearer a")
@@ -25,7 +25,7 @@ func TestScopeOfRouter(t *testing.T) {
 	}
 }
 
-// TestMemoryApart: what is remembered of a call is found within its scope only.
+// TestMemoryApart checks that the memory of a call is found within its scope only.
 func TestMemoryApart(t *testing.T) {
 	all := newMemory()
 	all.within("a").add("functions.f:0", written{`{"x": 1}`, "Alice's thoughts"})

@@ -9,7 +9,7 @@ import (
 	"mla/runtime/serve/server"
 )
 
-// cached is how much of a prompt a request finds.
+// cached returns how many tokens of a prompt a request finds in the cache.
 func (s *served) cached(prompt string, fields string, headers ...string) int {
 	s.Helper()
 	r, text := s.do("POST", "/v1/completions", fmt.Sprintf(`{"max_tokens":1,"prompt":%q%s}`, prompt, fields), headers...)
@@ -21,8 +21,8 @@ func (s *served) cached(prompt string, fields string, headers ...string) int {
 	return n
 }
 
-// TestUsersApart: nobody learns by cached_tokens what those of another key, or with another
-// salt, have asked; and within a key not by single tokens.
+// TestUsersApart checks that cached_tokens tells a client nothing about the prompts of another key or another
+// salt. Within a key it does not show single tokens.
 func TestUsersApart(t *testing.T) {
 	const secret = "My account number is 4821 and my favourite city is Paris, do not tell anybody of it, please: it is a secret of mine and of nobody else at all."
 	for _, keys := range [][]string{nil, {"alice-key", "bob-key"}} {

@@ -18,8 +18,8 @@ import (
 	"mla/tools/tests/processor"
 )
 
-// attacks are bodies that ask for more work or memory than an answer is worth: grammars and
-// schemas that grow, long texts, impossible biases, deep values.
+// attacks returns bodies that ask for more work or memory than their answers need: grammars and schemas that
+// grow, long texts, impossible biases, deeply nested values.
 func attacks(t *testing.T) (list []struct{ path, body string }) {
 	t.Helper()
 	add := func(path string, fields map[string]any) {
@@ -68,8 +68,8 @@ func attacks(t *testing.T) (list []struct{ path, body string }) {
 	return list
 }
 
-// latency is the median time of a short answer, of some requests one after the other. On a
-// busy machine sending one may take longer than dawdle: then it is sent again.
+// latency returns the median time of some short answers, one after the other. On a busy machine sending one
+// may take longer than dawdle; then it is sent again.
 func (s *served) latency(requests int) time.Duration {
 	s.Helper()
 	var times []time.Duration
@@ -91,9 +91,9 @@ func (s *served) latency(requests int) time.Duration {
 	return times[len(times)/2]
 }
 
-// TestSoakHostile: a third of what is asked for is an attack; afterwards there are as many
-// pages, goroutines and bytes in use as after a tenth of the requests, and nothing
-// is being computed. While the attacks last, others share the cores with them.
+// TestSoakHostile checks the server under load when a third of the requests are attacks. At the end as many pages,
+// goroutines and bytes are in use as after a tenth of the requests, and nothing is computed any more. During the
+// attacks other requests still get their answers.
 func TestSoakHostile(t *testing.T) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) {
 		c.Limits.Connections, c.Limits.Read = 64, dawdle
@@ -125,14 +125,14 @@ func TestSoakHostile(t *testing.T) {
 	slices.Sort(during)
 	worst := during[len(during)-1]
 	t.Logf("a short answer took %v before, %v in the mean and at most %v during, %v after", before, during[len(during)/2], worst, s.latency(50))
-	// What is left of an attack would hold a core for ever, and the processor's time shows it,
-	// whatever else the machine does.
+	// If an attack still ran, it would use a core for ever. The test looks at the process's own processor time,
+	// so that other work on the machine does not matter.
 	s.wait("the program to rest", func() bool {
 		used := processor.Time(t)
 		time.Sleep(100 * time.Millisecond)
 		return processor.Time(t)-used < 10*time.Millisecond
 	})
-	if worst > 2*time.Minute { // a busy machine lengthens a tenth of a second, but not as much
+	if worst > 2*time.Minute { // usually a tenth of a second; longer on a busy machine
 		t.Errorf("one waited %v", worst)
 	}
 }

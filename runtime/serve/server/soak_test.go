@@ -25,13 +25,13 @@ import (
 	"mla/tools/tests/race"
 )
 
-// soakRequests is how many requests each soak makes; `make soak` makes 20,000.
+// soakRequests is the number of requests of each soak; `make soak` makes 20,000.
 var soakRequests = flag.Int("soak", 1500, "requests of TestSoak and TestSoakTinychat")
 
 // dawdle is how long the server of a soak waits for a body.
 const dawdle = 200 * time.Millisecond
 
-// client is what one does to the server in a soak.
+// client is one kind of client in a soak.
 type client struct {
 	share int // of 100
 	run   func(s *served, rng *rand.Rand, path, body string) error
@@ -47,7 +47,7 @@ func patient(s *served, _ *rand.Rand, path, body string) error {
 	return s.request(context.Background(), path, body)
 }
 
-// impatient goes somewhere in the middle.
+// impatient leaves in the middle of its answer.
 func impatient(s *served, rng *rand.Rand, path, body string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(rng.IntN(50_000))*time.Microsecond)
 	defer cancel()
@@ -57,13 +57,13 @@ func impatient(s *served, rng *rand.Rand, path, body string) error {
 	return nil
 }
 
-// hostile sends bytes that are no JSON.
+// hostile sends bytes that are not JSON.
 func hostile(s *served, rng *rand.Rand, path, body string) error {
 	at := rng.IntN(len(body))
 	return s.request(context.Background(), path, body[:at]+string([]byte{byte(rng.Uint32())})+body[at:])
 }
 
-// request makes a request; its answer may be an error, but has to come.
+// request sends a request. The answer may be an error, but it has to come.
 func (s *served) request(ctx context.Context, path, body string) error {
 	r, err := http.NewRequestWithContext(ctx, "POST", s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *served) request(ctx context.Context, path, body string) error {
 	return err
 }
 
-// halfway sends a part of a body, and reads nothing until the server gives up, or goes.
+// halfway sends a part of a body, and then either leaves or reads nothing until the server gives up.
 func (s *served) halfway(path, body string, sent int) error {
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *served) halfway(path, body string, sent int) error {
 	return err
 }
 
-// load is what a server has to bear in a soak.
+// load is the load on a server in a soak.
 type load struct {
 	clients []client
 	body    func(rng *rand.Rand) (path, body string) // of a request
@@ -135,7 +135,7 @@ func (s *served) soak(requests int, l load) {
 	http.DefaultClient.CloseIdleConnections()
 }
 
-// bodies are what is asked of the model that writes what it is told to.
+// bodies returns a random request for the model that writes given answers.
 func bodies(rng *rand.Rand) (path, body string) {
 	list := []struct{ path, body string }{
 		{"/v1/completions", `{"prompt": "x", "max_tokens": 60, "n": 2}`},
@@ -151,9 +151,9 @@ func bodies(rng *rand.Rand) (path, body string) {
 	return b.path, b.body
 }
 
-// TestSoak: clients of all kinds come and go, some of them in the middle, some too slow,
-// and the device fails now and then; afterwards there are as many pages, goroutines and
-// bytes in use as after a tenth of them.
+// TestSoak checks the server under clients of all kinds: some leave in the middle, some are too slow, and the
+// device fails now and then. At the end as many pages, goroutines and bytes are in use as after a tenth of
+// the requests.
 func TestSoak(t *testing.T) {
 	s := serve(t, func(c *server.Config, _ *completion.Config) {
 		c.Limits.Connections, c.Limits.Read = 64, dawdle
@@ -161,7 +161,8 @@ func TestSoak(t *testing.T) {
 	s.hold(load{clients, bodies, func() { s.model.Fail(errors.New("lost")) }, 16})
 }
 
-// hold makes a tenth of a soak's requests, and then all of them, which must leave nothing.
+// hold makes a tenth of a soak's requests and then all of them, and checks that the latter leave no resources
+// in use.
 func (s *served) hold(l load) {
 	s.Helper()
 	requests := race.Rounds(*soakRequests)
@@ -191,7 +192,7 @@ func (s *served) hold(l load) {
 	}
 }
 
-// inUse is how many bytes the program has in use.
+// inUse returns the number of bytes that the program has in use.
 func inUse() uint64 {
 	debug.FreeOSMemory()
 	var m runtime.MemStats
@@ -199,7 +200,7 @@ func inUse() uint64 {
 	return m.HeapAlloc
 }
 
-// residentBytes is the program's resident memory; 0 where the system does not tell in a file.
+// residentBytes returns the program's resident memory in bytes; 0 if the system has no file that says it.
 func residentBytes(t *testing.T) int {
 	t.Helper()
 	if runtime.GOOS != "linux" {

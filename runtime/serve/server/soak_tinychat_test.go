@@ -19,8 +19,8 @@ const toyTools = `"tools": [
 	{"type": "function", "function": {"name": "get_weather", "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}},
 	{"type": "function", "function": {"name": "multiply", "parameters": {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": "integer"}}, "required": ["a", "b"]}}}]`
 
-// dialogues are what is asked of tinychat. Numbers make most requests and most schemas new, so
-// that caches of prompts and of grammars get full.
+// dialogues returns a random request for tinychat. Numbers make most requests and most schemas new, so that
+// the caches of prompts and grammars get full.
 func dialogues(rng *rand.Rand) (path, body string) {
 	a, b := rng.IntN(100), rng.IntN(100)
 	user := fmt.Sprintf(`"messages": [{"role": "user", "content": "What is %d + %d?"}], "seed": %d`, a, b, rng.IntN(1000))
@@ -40,7 +40,7 @@ func dialogues(rng *rand.Rand) (path, body string) {
 	return d.path, "{" + d.body + "}"
 }
 
-// content reads its whole answer, which must be one.
+// content reads its whole answer, and checks that it is complete.
 func content(s *served, _ *rand.Rand, path, body string) error {
 	r, err := http.Post(s.url+path, "application/json", strings.NewReader(body))
 	if err != nil {
@@ -54,7 +54,7 @@ func content(s *served, _ *rand.Rand, path, body string) error {
 	return err
 }
 
-// leaving goes after some lines of its answer.
+// leaving leaves after some lines of its answer.
 func leaving(s *served, rng *rand.Rand, path, body string) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -77,8 +77,7 @@ func evenly(c *completion.Config) {
 	c.Scheduler.Now = func() time.Time { return time.UnixMilli(ticks.Add(1)) }
 }
 
-// TestSoakTinychat: as TestSoak, on a real model that guesses, with grammars and without a
-// device that fails.
+// TestSoakTinychat is TestSoak for a real model with guesses and grammars, and without a failing device.
 func TestSoakTinychat(t *testing.T) {
 	s := tinychat(t, evenly)
 	s.hold(load{clients: []client{{60, content}, {25, impatient}, {15, leaving}}, body: dialogues, at: 6})

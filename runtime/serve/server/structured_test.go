@@ -21,7 +21,7 @@ var structuredChats = []completiontest.Answer{
 
 const citySchema = `{"type": "object", "properties": {"city": {"type": "string", "maxLength": 12}, "days": {"type": "integer", "minimum": 1, "maximum": 400}}, "required": ["city", "days"], "additionalProperties": false}`
 
-// answer sends a request, and returns the answer or fails.
+// answer sends a request and returns the answer. It fails the test if there is none.
 func (s *served) answer(path, body string) map[string]any {
 	s.Helper()
 	r, text := s.do(http.MethodPost, path, body)
@@ -32,7 +32,7 @@ func (s *served) answer(path, body string) map[string]any {
 	return out
 }
 
-// at is what a path of keys and places leads to.
+// at returns the value at a path of keys and indices.
 func at(v any, path ...any) any {
 	for _, p := range path {
 		switch p := p.(type) {
@@ -50,7 +50,7 @@ func at(v any, path ...any) any {
 	return v
 }
 
-// TestStructured asks for one answer in all ways that there are.
+// TestStructured checks the same structured answer in every way to ask for one.
 func TestStructured(t *testing.T) {
 	s := serve(t, nil, structuredChats...)
 	user := `"messages": [{"role": "user", "content": "City?"}]`
@@ -84,7 +84,7 @@ func TestStructured(t *testing.T) {
 	}
 }
 
-// TestStructuredAgainstItsWill makes a model write JSON that wants to write something else.
+// TestStructuredAgainstItsWill checks that a model which would write something else writes JSON.
 func TestStructuredAgainstItsWill(t *testing.T) {
 	s := serve(t, nil, structuredChats...)
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(citySchema))
@@ -119,7 +119,7 @@ func TestStructuredAgainstItsWill(t *testing.T) {
 	}
 }
 
-// TestStructuredErrors are refused before anything runs.
+// TestStructuredErrors checks that bad formats are refused before anything runs.
 func TestStructuredErrors(t *testing.T) {
 	s := serve(t, nil, structuredChats...)
 	for _, c := range []struct{ fields, param, want string }{
@@ -165,8 +165,8 @@ var toolChats = []completiontest.Answer{
 const toolSchema = `{"type": "object", "properties": {"city": {"type": "string", "enum": ["Zug", "Bern \"new\""]}, "days": {"type": "integer", "minimum": 1, "maximum": 9},
 	"where": {"type": "array", "items": {"type": "string", "maxLength": 3}, "maxItems": 2}, "note": {"type": "string", "maxLength": 4}}, "required": ["city", "days"], "additionalProperties": false}`
 
-// TestToolArguments makes arguments follow schemas: of strict tools, and of calls that are
-// asked for.
+// TestToolArguments checks that arguments follow their schemas: those of strict tools, and those of calls
+// that the request demands.
 func TestToolArguments(t *testing.T) {
 	s := serve(t, nil, toolChats...)
 	v, err := jsonschema.UnmarshalJSON(strings.NewReader(toolSchema))
@@ -245,7 +245,7 @@ func TestToolArguments(t *testing.T) {
 	}
 }
 
-// TestPassedOver: one line of the log says which keywords have no effect, by their names alone.
+// TestPassedOver checks that one line of the log has the keywords without effect, by name only.
 func TestPassedOver(t *testing.T) {
 	prompt, log := seen(t)
 	const loose = `{"type": "object", "properties": {"secret": {"type": "array", "items": {"type": "integer"}, "uniqueItems": true}, "b": {"type": "array", "items": {"type": "string"}, "uniqueItems": true}, "c": {"type": "number", "multipleOf": 1.2345678, "minimum": 1}}}`
@@ -264,7 +264,7 @@ func TestPassedOver(t *testing.T) {
 	}
 }
 
-// TestOutputFormat: Anthropic's older name of a form is one.
+// TestOutputFormat checks Anthropic's older name of a response format.
 func TestOutputFormat(t *testing.T) {
 	s := tinychat(t)
 	for _, name := range []string{`"output_format": {`, `"output_config": {"format": {`} {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// testPageTinychat has a conversation with it on the page.
+// testPageTinychat has a conversation with tinychat on the page.
 func testPageTinychat(t *testing.T, browser context.Context) {
 	s := tinychat(t)
 	b := open(t, browser, s.url)

@@ -19,8 +19,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// tinychat serves the small model for chats that ships with the project, with guesses of its
-// layer that predicts.
+// tinychat serves the small chat model that ships with the project, with guesses of its predicting layer.
 func tinychat(t *testing.T, change ...func(*completion.Config)) *served {
 	t.Helper()
 	e, err := opening.Open(opening.Options{

@@ -23,7 +23,7 @@ type idAnswer struct {
 	} `json:"usage"`
 }
 
-// detokenized is the text of tokens by the server itself.
+// detokenized returns the text of tokens, by the server's own endpoint.
 func (s *served) detokenized(tokens []int32) string {
 	s.Helper()
 	list, err := json.Marshal(map[string]any{"tokens": tokens})
@@ -35,8 +35,8 @@ func (s *served) detokenized(tokens []int32) string {
 	return out.Content
 }
 
-// TestTokenIDs: completions come with the ids of their tokens and of the prompt, and a stream
-// has a piece for every token, also for one within a character or within what may be a stop.
+// TestTokenIDs checks that completions have the ids of their tokens and of the prompt. A stream has a piece
+// for every token, also for one within a character or within a possible stop.
 func TestTokenIDs(t *testing.T) {
 	s := serve(t, nil, chats...)
 	const body = `{"prompt": ["Hello", "Quick"], "n": 2, "max_tokens": 64, "temperature": 0, "stop": ["you!"], "return_token_ids": true`

@@ -10,8 +10,8 @@ import (
 	"mla/runtime/serve/completion/completiontest"
 )
 
-// TestToollessTemplate: tools that the model would not be told of are left out, unless a call
-// is asked for.
+// TestToollessTemplate checks that tools are left out if the template does not show them to the model, unless
+// the request demands a call.
 func TestToollessTemplate(t *testing.T) {
 	template, err := os.ReadFile("../../text/chat/testdata/tools/sections.jinja")
 	if err != nil {
@@ -43,7 +43,7 @@ var choosing = []completiontest.Answer{
 	{To: "Free?", Text: "x</think><tool_call>now</tool_call><tool_call>weather<arg_key>city</arg_key><arg_value>Bern</arg_value></tool_call>"},
 }
 
-// called are the names of the tools that an answer of any API calls.
+// called returns the names of the tools that an answer of any API calls.
 func called(answer map[string]any) (names []string) {
 	calls, _ := at(answer, "choices", 0, "message", "tool_calls").([]any)
 	for _, c := range calls {
@@ -61,7 +61,7 @@ func called(answer map[string]any) (names []string) {
 	return names
 }
 
-// TestToolChoice: only the tools of the choice are called, in all APIs.
+// TestToolChoice checks that only the tools of the choice are called, in all APIs.
 func TestToolChoice(t *testing.T) {
 	s := serve(t, nil, choosing...)
 	const schema = `{"type": "object", "properties": {"city": {"type": "string", "enum": ["Bern", "Zug"]}}, "required": ["city"], "additionalProperties": false}`

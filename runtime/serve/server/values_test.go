@@ -9,8 +9,8 @@ import (
 	"mla/tools/tests/race"
 )
 
-// TestManyValues: short values take more memory than their text, so a body, and arguments in
-// it, may have only that many; a list of tokens may be longer.
+// TestManyValues checks the limit on the number of values in a body and in arguments, because short values
+// take more memory than their text. A list of tokens may be longer.
 func TestManyValues(t *testing.T) {
 	s := serve(t, nil)
 	many := func(text string) string { return strings.Repeat(text+",", 1<<17) + text }
@@ -30,7 +30,7 @@ func TestManyValues(t *testing.T) {
 	}
 }
 
-// names are members of an object, all different.
+// names returns n members of an object, all different.
 func names(n int) string {
 	var list []string
 	for i := range n {
@@ -39,8 +39,8 @@ func names(n int) string {
 	return strings.Join(list, ",")
 }
 
-// TestManyParts: what a message consists of is put together with an amount of memory that is
-// linear in its text. Adding text to text would allocate half of the text for each part.
+// TestManyParts checks that the server joins the parts of a message with memory linear in the length of the text.
+// Appending part by part would allocate half of the text for each part.
 func TestManyParts(t *testing.T) {
 	s := serve(t, nil)
 	parts := race.Rounds(20_000)

@@ -48,8 +48,8 @@ func whole(data []byte) error {
 	return err
 }
 
-// TestKilledWriters: at whatever time a writer is killed, the file is one of its versions, and what is left beside it is
-// gone after the next write.
+// TestKilledWriters checks that a file is one of its versions after a writer is killed at any time, and that
+// the next write removes the remains.
 func TestKilledWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	var seen int

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestModes: a new file has what the umask leaves, one that is replaced keeps its mode, and a private one is for its
-// user alone. While it is being written a file is no wider.
+// TestModes checks file modes: a new file has the umask's mode, a replaced one keeps its mode, and a private
+// one is for its user only. The file under construction never has wider permissions.
 func TestModes(t *testing.T) {
 	const none = fs.ModeIrregular
 	for _, tt := range []struct {
@@ -56,7 +56,7 @@ func TestModes(t *testing.T) {
 	}
 }
 
-// TestLeftovers: the next writer in a folder removes what killed ones have left, and nothing else.
+// TestLeftovers checks that the next writer in a folder removes the files of killed writers, and no others.
 func TestLeftovers(t *testing.T) {
 	dir := t.TempDir()
 	keep := []string{".other.12345678", ".model.mla-unfinished", "file.12345678.mla-unfinished", ".file.123.mla-unfinished", ".file.12345678.mla-unfinished.gguf"}
@@ -100,7 +100,7 @@ func TestLeftovers(t *testing.T) {
 	}
 }
 
-// TestTogether: many writers and removers of one folder do not take each other's files.
+// TestTogether checks that many writers and removers of one folder do not remove each other's files.
 func TestTogether(t *testing.T) {
 	dir := t.TempDir()
 	failed := make(chan error)

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestLine: what a release build is told is what its programs say.
+// TestLine checks that programs print the version that a release build was given.
 func TestLine(t *testing.T) {
 	if got := Line("x"); !strings.HasPrefix(got, "x "+Version()+", commit ") || Version() == "" {
 		t.Error(got)

@@ -106,7 +106,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestReaped: nothing of a process is left, however it ended.
+// TestReaped checks that nothing of a process is left after any kind of end.
 func TestReaped(t *testing.T) {
 	for _, name := range []string{"speak", "abort", "hang"} {
 		Run(context.Background(), act(name, 2*time.Second, nil))
@@ -116,7 +116,7 @@ func TestReaped(t *testing.T) {
 	}
 }
 
-// TestStdin: a child reads nothing of what this process could.
+// TestStdin checks that a child cannot read the input of this process.
 func TestStdin(t *testing.T) {
 	start := time.Now()
 	if o := Run(context.Background(), act("stdin", time.Second, nil)); o.End != Hung || time.Since(start) > 30*time.Second {
@@ -139,7 +139,7 @@ func TestStopped(t *testing.T) {
 	}
 }
 
-// TestHeldOutput: a grandchild that holds the output does not hold up Run.
+// TestHeldOutput checks that Run does not wait for a grandchild that holds the output.
 func TestHeldOutput(t *testing.T) {
 	var pid int
 	o := Run(context.Background(), act("daemon", time.Minute, func(line []byte) { pid, _ = strconv.Atoi(string(line)) }))

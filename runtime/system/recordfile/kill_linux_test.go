@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(1)
 }
 
-// TestKilledWriter: a process that is killed while it writes leaves the old file.
+// TestKilledWriter checks that a process which is killed while it writes leaves the old file.
 func TestKilledWriter(t *testing.T) {
 	for _, old := range []bool{false, true} {
 		folder := t.TempDir()

@@ -103,8 +103,8 @@ func opened(data []byte, n int) error {
 	return check(f, n)
 }
 
-// TestDamage: a file that is cut off at any byte, has any byte changed, or goes on, is
-// refused, and so is a record in another's place.
+// TestDamage checks that a file which is cut off at any byte, has a changed byte or is too long is refused,
+// and so is a record in another's place.
 func TestDamage(t *testing.T) {
 	good := written(t, 4)
 	if err := opened(good, 4); err != nil {
@@ -137,7 +137,7 @@ func TestDamage(t *testing.T) {
 	refused("records after another header", foreign)
 }
 
-// TestReasons: what is wrong is said.
+// TestReasons checks the reasons in errors.
 func TestReasons(t *testing.T) {
 	good := written(t, 2)
 	put := func(at int, v uint64) []byte {
@@ -166,7 +166,7 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestOthersStay: what is no file of this kind is neither read nor replaced.
+// TestOthersStay checks that a file of another kind is neither read nor replaced.
 func TestOthersStay(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "file")
@@ -204,7 +204,7 @@ func must(data []byte, err error) []byte {
 	return data
 }
 
-// TestIncomplete: a writer that does not get to its end leaves what there was.
+// TestIncomplete checks that a writer which does not finish leaves the old file.
 func TestIncomplete(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "file")
@@ -245,8 +245,8 @@ func TestIncomplete(t *testing.T) {
 	}
 }
 
-// TestEach: the visitor's error and a cancelled context end the visits, and nothing goes
-// on reading afterwards.
+// TestEach checks that the visitor's error and a cancelled context end the visits, and that nothing is read
+// afterwards.
 func TestEach(t *testing.T) {
 	data := written(t, 50)
 	f, err := parse(bytes.NewReader(data), int64(len(data)), "F", kind, &header{})

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// TestOpen: a regular file and a link to one are opened; all else is refused at once.
+// TestOpen checks that a regular file and a link to one are opened, and that everything else is refused at
+// once.
 func TestOpen(t *testing.T) {
 	dir := t.TempDir()
 	file, link, pipe := filepath.Join(dir, "file"), filepath.Join(dir, "link"), filepath.Join(dir, "pipe")
@@ -30,7 +31,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestRead: no file is read beyond what is allowed, and none is waited for.
+// TestRead checks that no file is read beyond its limit, and that none is waited for.
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	pipe := filepath.Join(dir, "pipe")
@@ -55,7 +56,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestReadPipe: what comes late through a pipe is read, as of a shell's <(command).
+// TestReadPipe checks that data which arrives late through a pipe is read, as from a shell's <(command).
 func TestReadPipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

@@ -146,7 +146,7 @@ func TestErrors(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%.60q: %v; expected %q", c.source, err, c.want)
 		}
-		if took := processor.Time(t) - start; took > 20*time.Second { // one that is not bounded takes for ever
+		if took := processor.Time(t) - start; took > 20*time.Second { // without a bound it would never end
 			t.Errorf("%.60q took %v", c.source, took)
 		}
 	}

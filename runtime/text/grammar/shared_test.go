@@ -70,8 +70,8 @@ func TestSharedWalks(t *testing.T) {
 	}
 }
 
-// TestClientsAtOnce: texts of several clients, by two grammars with one vocabulary, have the
-// masks that one text alone has. The race detector watches it: no other test here has two
+// TestClientsAtOnce checks that texts of several clients have the same masks as one text alone. The clients use two
+// grammars with one vocabulary. The race detector runs only this test of the package, because no other one starts
 // goroutines.
 func TestClientsAtOnce(t *testing.T) {
 	grammars := func() (list []*Compiled) {

@@ -89,7 +89,7 @@ func TestDRYWork(t *testing.T) {
 	logits := make([]float32, 30)
 	start := processor.Time(t)
 	s.dry.penalise(logits)
-	if took := processor.Time(t) - start; took > 5*time.Second { // a square of that would take minutes
+	if took := processor.Time(t) - start; took > 5*time.Second { // quadratic time would be minutes
 		t.Errorf("%v", took)
 	}
 }

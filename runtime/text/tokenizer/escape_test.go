@@ -36,7 +36,7 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// FuzzEscape: whatever a message is, it comes back, and has no control token.
+// FuzzEscape checks that every message is decoded unchanged and has no control token.
 func FuzzEscape(f *testing.F) {
 	tok := mustNew(f, testVocab())
 	f.Add("he<e>he<unk>")

@@ -263,9 +263,9 @@ func TestNewRejects(t *testing.T) {
 	}
 }
 
-// TestLongPiecesAreNotQuadratic encodes lines that are one or a few pieces, or
-// many failed attempts. A line takes a few hundredths of a second of the processor, a few
-// tenths under the race detector; quadratic time would be minutes.
+// TestLongPiecesAreNotQuadratic checks the processor time to encode long lines: lines of one or a few pieces, and
+// lines with many failed attempts. A line takes a few hundredths of a second, or a few tenths under the race
+// detector. Quadratic time would be minutes.
 func TestLongPiecesAreNotQuadratic(t *testing.T) {
 	const size, limit = 1 << 18, time.Minute
 	list := []string{"glm4", "spm", "deepseek-llm", "deepseek-v3", "gigachat", "kimi-k2", "tekken", "youtu"}

@@ -7,6 +7,6 @@ package race
 // On reports whether the program was built with the race detector.
 const On = false
 
-// Rounds is how many of some rounds a test makes that tries much at random: a quarter under the
-// race detector, which sees two unordered accesses whatever came of them, and needs no rare case.
+// Rounds returns how many of n random rounds a test runs: all, or a quarter under the race detector. The
+// race detector reports two unordered accesses even where they did no harm, so it needs no rare case.
 func Rounds(n int) int { return n }

@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// TestTable holds the Go declarations to the table, both ways.
+// TestTable checks the Go declarations against the table, in both directions.
 func TestTable(t *testing.T) {
 	called := map[string]bool{}
 	for name, f := range declared {
@@ -46,7 +46,7 @@ func TestTable(t *testing.T) {
 	}
 }
 
-// TestCheckRejects bends a signature in each way.
+// TestCheckRejects checks that each kind of wrong signature is rejected.
 func TestCheckRejects(t *testing.T) {
 	r, err := row("cuMemAlloc_v2")
 	if err != nil {
@@ -69,7 +69,7 @@ func TestCheckRejects(t *testing.T) {
 	}
 }
 
-// TestLayouts holds structs to what cuda.h has on a 64-bit system.
+// TestLayouts checks that structs have the layout of cuda.h on a 64-bit system.
 func TestLayouts(t *testing.T) {
 	var p kernelParams
 	for name, at := range map[string][2]uintptr{
@@ -156,7 +156,7 @@ func checked(c *ast.CallExpr) (named, called string) {
 	return strings.Trim(literal.Value, `"`), s.Sel.Name
 }
 
-// TestRegisterNamesWhatIsMissing hides functions.
+// TestRegisterNamesWhatIsMissing checks that an error names the functions that a library lacks.
 func TestRegisterNamesWhatIsMissing(t *testing.T) {
 	hidden := []string{"cuGraphAddKernelNode_v2", "cuGraphLaunch"}
 	missing, err := register(func(name string) uintptr {
@@ -170,7 +170,7 @@ func TestRegisterNamesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestLoadFailures asks for libraries that cannot be.
+// TestLoadFailures checks the errors for libraries that cannot be loaded.
 func TestLoadFailures(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		if err := Load(""); !errors.Is(err, ErrNoDriver) {

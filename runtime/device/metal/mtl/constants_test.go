@@ -37,8 +37,8 @@ var constants = []constant{
 	{"commandConcurrentDispatch", commandConcurrentDispatch, "IndirectCommandTypeConcurrentDispatch"},
 }
 
-// TestConstants reads the package's source: every numeric constant is in the list
-// above, and no enumeration is sent as a bare number, which nothing would compare.
+// TestConstants reads the package's source. It checks that every numeric constant is in the list above, and
+// that no call passes an enumeration as a bare number, which nothing would compare.
 func TestConstants(t *testing.T) {
 	h, err := readHeaders(appleHeaders(t))
 	if err != nil {
@@ -82,7 +82,7 @@ func TestConstants(t *testing.T) {
 	}
 }
 
-// numbers are the names of the constants of a declaration that are not strings.
+// numbers returns the names of the constants of a declaration that are not strings.
 func numbers(d *ast.GenDecl) (names []string) {
 	if d.Tok != token.CONST {
 		return nil
@@ -98,8 +98,8 @@ func numbers(d *ast.GenDecl) (names []string) {
 	return names
 }
 
-// bareEnum tells whether a call is messages.X.send with a literal where Apple's
-// headers want a value of an enumeration.
+// bareEnum reports whether a call is messages.X.send with a literal where Apple's headers want a value of an
+// enumeration.
 func bareEnum(h *headers, call *ast.CallExpr) (enum string, bare bool) {
 	send, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || send.Sel.Name != "send" {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// headers is what testdata/metal_api.tsv says of Apple's headers.
+// headers has the content of testdata/metal_api.tsv: declarations of Apple's headers.
 type headers struct {
 	messages map[string]declaration // by class and selector, "MTLBuffer contents"
 	enums    map[string]string      // integer type by name, "MathMode"
@@ -41,8 +41,7 @@ var inherited = map[string]string{
 	"MTLComputeCommandEncoder": "MTLCommandEncoder",
 }
 
-// undeclared are the messages that Apple's C++ headers have no row for, each with
-// what else says its type.
+// undeclared lists the messages that Apple's C++ headers have no row for, each with the source of its type.
 var undeclared = map[string]string{
 	"NSObject -retain":                                              "the headers send it as NS::Object::retain, which is generic; the Objective-C runtime's documentation gives -(id)retain",
 	"NSObject -release":                                             "likewise, -(void)release",
@@ -118,7 +117,7 @@ func (h *headers) addEnum(name, integer, values string) error {
 	return nil
 }
 
-// find is a message's declaration, by its class or by what declares it for the class.
+// find returns a message's declaration, by its class or by the protocol that declares it for the class.
 func (h *headers) find(s *Selector) (tag string, d declaration, ok bool) {
 	for _, class := range []string{s.Class, inherited[s.Class]} {
 		tag = class + " " + s.Selector()
@@ -129,7 +128,7 @@ func (h *headers) find(s *Selector) (tag string, d declaration, ok bool) {
 	return "", d, false
 }
 
-// encoding is the Objective-C type of a kind, "" for one that is not known.
+// encoding returns the Objective-C type of a kind; "" for an unknown kind.
 func (h *headers) encoding(kind string) Type {
 	if t, ok := kinds[kind]; ok {
 		return t
@@ -149,7 +148,7 @@ func (h *headers) encoding(kind string) Type {
 
 func enumOf(kind string) (string, bool) { return strings.CutPrefix(kind, "enum ") }
 
-// disagreements compares messages and constants with the headers, both ways.
+// disagreements compares messages and constants with the headers, in both directions.
 func disagreements(h *headers, table []Selector, constants []constant) (list []string) {
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	used := map[string]bool{}
@@ -207,7 +206,7 @@ func appleHeaders(t *testing.T) string {
 	return string(text)
 }
 
-// TestHeaders holds the table of messages and the constants to Apple's headers.
+// TestHeaders checks the table of messages and the constants against Apple's headers.
 func TestHeaders(t *testing.T) {
 	h, err := readHeaders(appleHeaders(t))
 	if err != nil {
@@ -223,8 +222,8 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestHeadersNotice bends every row of the headers in every field: each mistake
-// must be noticed, so that the same mistake in the runtime's table would be.
+// TestHeadersNotice checks that a change of any field of any row of the headers is noticed, so that the same
+// mistake in the runtime's table would be noticed, too.
 func TestHeadersNotice(t *testing.T) {
 	text := appleHeaders(t)
 	for line := range strings.Lines(text) {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// TestTable holds the Go declarations to the table, both ways.
+// TestTable checks the Go declarations against the table, in both directions.
 func TestTable(t *testing.T) {
 	sent := map[string]bool{}
 	for tag, m := range declared {
@@ -59,8 +59,8 @@ func macOS(t *testing.T, version string) float64 {
 	return v
 }
 
-// TestNewMessages lists what macOS 14, the oldest system that we run on, does
-// not know. Whoever sends one of these has to look at the version first.
+// TestNewMessages checks the list of messages that macOS 14, the oldest supported system, does not know. Code
+// that sends one of them must check the version first.
 func TestNewMessages(t *testing.T) {
 	gated := []string{"MTLResidencySet", "MTLResidencySetDescriptor"}
 	single := []string{"-newResidencySetWithDescriptor:error:", "-setMathMode:", "-setMathFloatingPointFunctions:", "-addResidencySet:", "-removeResidencySet:",
@@ -73,7 +73,7 @@ func TestNewMessages(t *testing.T) {
 	}
 }
 
-// TestFunctions holds the C functions to their table.
+// TestFunctions checks the C functions against their table.
 func TestFunctions(t *testing.T) {
 	v := reflect.TypeOf(functions)
 	if v.NumField()+1 != len(Functions) { // and objc_msgSend
@@ -101,7 +101,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// TestCheckRejects bends a signature in each way.
+// TestCheckRejects checks that each kind of wrong signature is rejected.
 func TestCheckRejects(t *testing.T) {
 	s, err := row("MTLDevice -newBufferWithLength:options:")
 	if err != nil {
@@ -127,7 +127,7 @@ func TestCheckRejects(t *testing.T) {
 	}
 }
 
-// TestEncoding holds encodings and ownership to what Objective-C says.
+// TestEncoding checks encodings and ownership against the rules of Objective-C.
 func TestEncoding(t *testing.T) {
 	for tag, want := range map[string]struct {
 		encoding string
@@ -185,7 +185,7 @@ func TestEveryCallGoesThroughTheTable(t *testing.T) {
 	}
 }
 
-// TestLoadFailures asks for libraries that cannot be.
+// TestLoadFailures checks the errors for libraries that cannot be loaded.
 func TestLoadFailures(t *testing.T) {
 	if runtime.GOOS != "darwin" {
 		if err := Load(""); !errors.Is(err, ErrNoLibrary) {

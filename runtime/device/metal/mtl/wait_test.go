@@ -2,7 +2,7 @@ package mtl
 
 import "testing"
 
-// TestTooLong: which errors of command buffers are about time.
+// TestTooLong checks which errors of command buffers are about time.
 func TestTooLong(t *testing.T) {
 	for _, tt := range []struct {
 		e    CommandError

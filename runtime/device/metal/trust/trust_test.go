@@ -18,7 +18,7 @@ var (
 	bad  = Verdict{Why: "it crashed"}
 )
 
-// TestKept keeps verdicts one after the other.
+// TestKept checks that verdicts are kept, one after the other.
 func TestKept(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "a", "b")
 	if v, ok := Kept(folder, ICB, key); ok {
@@ -37,7 +37,7 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// TestKey: a verdict says nothing about any other key.
+// TestKey checks that a verdict holds for its key only.
 func TestKey(t *testing.T) {
 	folder := t.TempDir()
 	if err := Keep(folder, ICB, key, good); err != nil {
@@ -52,7 +52,7 @@ func TestKey(t *testing.T) {
 	}
 }
 
-// TestKinds: verdicts of two kinds do not touch each other.
+// TestKinds checks that verdicts of two kinds are independent.
 func TestKinds(t *testing.T) {
 	folder, budget := t.TempDir(), Verdict{Why: "it was killed", Milliseconds: 75}
 	if err := Keep(folder, ICB, key, good); err != nil {
@@ -71,8 +71,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestForeign has something else than our entry where it should be: it is ignored,
-// and replaced where that is possible.
+// TestForeign checks foreign content in place of an entry: it is ignored, and replaced where possible.
 func TestForeign(t *testing.T) {
 	entry := func(t *testing.T) []byte {
 		folder := t.TempDir()
@@ -134,8 +133,8 @@ func TestForeign(t *testing.T) {
 	}
 }
 
-// TestWhy: a reason is a line of bounded length without control characters, also
-// where a file has another.
+// TestWhy checks that a reason is one line of bounded length without control characters, also if a file has
+// another.
 func TestWhy(t *testing.T) {
 	folder := t.TempDir()
 	if err := Keep(folder, ICB, key, Verdict{Why: "\x1b[31mred\nsecond\tline " + strings.Repeat("é", longestWhy)}); err != nil {
@@ -157,7 +156,7 @@ func TestWhy(t *testing.T) {
 	}
 }
 
-// TestLongKey: what would not be read again is not written.
+// TestLongKey checks that an entry which could not be read again is not written.
 func TestLongKey(t *testing.T) {
 	long := key
 	long.Settings = strings.Repeat("x", most)
@@ -167,7 +166,7 @@ func TestLongKey(t *testing.T) {
 	}
 }
 
-// TestMost keeps the longest entry that is allowed, and refuses one byte more.
+// TestMost checks the longest allowed entry, and that one byte more is refused.
 func TestMost(t *testing.T) {
 	folder, long := t.TempDir(), key
 	if err := Keep(folder, ICB, key, good); err != nil {
@@ -190,8 +189,8 @@ func TestMost(t *testing.T) {
 	}
 }
 
-// TestTogether has many processes' worth of writers and readers: what is read is
-// whole.
+// TestTogether checks many parallel writers and readers, as of many processes: every entry that is read is
+// complete.
 func TestTogether(t *testing.T) {
 	folder := t.TempDir()
 	if err := Keep(folder, ICB, key, good); err != nil {

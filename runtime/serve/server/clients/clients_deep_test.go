@@ -23,7 +23,7 @@ const (
 	opencode = "opencode-ai@1.18.33"
 )
 
-// asTool makes this program a server of tools.
+// asTool is an environment variable that makes this program a server of tools.
 const asTool = "MLA_TEST_AS_MCP_SERVER"
 
 func TestMain(m *testing.M) {
@@ -63,7 +63,7 @@ func serveTools() {
 	}
 }
 
-// folder is where packages of npm are kept, by a name.
+// folder returns the folder for npm packages of a name.
 func folder(t *testing.T, name string) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
@@ -76,7 +76,7 @@ func folder(t *testing.T, name string) string {
 // installers are what the packages of agents have to be told to put their programs in place.
 var installers = map[string]string{claude: "@anthropic-ai/claude-code/install.cjs", opencode: "opencode-ai/postinstall.mjs"}
 
-// install installs a package of npm, and returns the program of it.
+// install installs an npm package and returns the path of its program.
 func install(t *testing.T, pack, name string) string {
 	t.Helper()
 	dir := folder(t, pack)
@@ -97,7 +97,7 @@ func install(t *testing.T, pack, name string) string {
 	return program
 }
 
-// run runs a program in an empty home, and returns what it prints.
+// run runs a program in an empty home and returns its output.
 func run(t *testing.T, home string, env []string, program string, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -125,7 +125,7 @@ func use(t *testing.T, title, url string) (env, words []string) {
 	return env, words
 }
 
-// self is this program.
+// self returns the path of this program.
 func self(t *testing.T) string {
 	t.Helper()
 	path, err := os.Executable()
@@ -150,8 +150,8 @@ func write(t *testing.T, dir, name, text string) string {
 
 const question, answer = "What is 12 times 34?", "12 times 34 is 408."
 
-// TestClaudeCode: Claude Code has the model call a tool, and shows what the model makes of its
-// result.
+// TestClaudeCode checks that Claude Code makes the model call a tool, and shows what the model writes after
+// the result.
 func TestClaudeCode(t *testing.T) {
 	program, url, home := install(t, claude, "claude"), serve(t, "mcp__calc__multiply"), t.TempDir()
 	servers := write(t, home, "servers.json", fmt.Sprintf(`{"mcpServers": {"calc": {"command": %q, "env": {%q: "1"}}}}`, self(t), asTool))
@@ -166,7 +166,7 @@ func TestClaudeCode(t *testing.T) {
 	}
 }
 
-// TestCodex: the same with Codex, whose tools of servers are in namespaces.
+// TestCodex checks the same with Codex, whose tools of servers are in namespaces.
 func TestCodex(t *testing.T) {
 	program, url, home := install(t, codex, "codex"), serve(t, "mcp__calc__multiply"), t.TempDir()
 	write(t, home, "config.toml", strings.ReplaceAll(blocks(t, "Codex")["toml"], here, url)+fmt.Sprintf(`
@@ -181,7 +181,7 @@ required = true
 	}
 }
 
-// TestOpenCode: the same with opencode, which calls a server's tool SERVER_TOOL.
+// TestOpenCode checks the same with opencode, which calls a server's tool SERVER_TOOL.
 func TestOpenCode(t *testing.T) {
 	program, url, home := install(t, opencode, "opencode"), serve(t, "calc_multiply"), t.TempDir()
 	var config map[string]any
@@ -201,10 +201,10 @@ func TestOpenCode(t *testing.T) {
 	}
 }
 
-// sdks are the libraries that blocks of the page import.
+// sdks are the libraries that the page's code blocks import.
 const sdks = "ai@6.0.326 @ai-sdk/openai-compatible@2 @langchain/openai@1.5 @langchain/core zod@4 ollama@0.6.4"
 
-// TestSDKs runs the blocks for libraries.
+// TestSDKs runs the page's code blocks for libraries.
 func TestSDKs(t *testing.T) {
 	dir, url := folder(t, "sdks"), serve(t, "multiply")
 	if _, err := os.Stat(filepath.Join(dir, "node_modules", "ollama")); err != nil {

@@ -24,7 +24,7 @@ var programs = []struct{ title, test string }{
 	{"LangChain", "TestSDKs"}, {"AI SDK", "TestSDKs"}, {"Ollama's client", "TestSDKs"},
 }
 
-// here is where the page has its server.
+// here is the address of the server in the page.
 const here = "http://localhost:8080"
 
 var (
@@ -32,7 +32,7 @@ var (
 	fences   = regexp.MustCompile("(?s)```([a-z]+)\n(.*?)```")
 )
 
-// page are the sections of docs/clients.md.
+// page returns the sections of docs/clients.md.
 func page(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("../../../../docs/clients.md")
@@ -51,7 +51,7 @@ func page(t *testing.T) map[string]string {
 	return out
 }
 
-// blocks are the blocks of a section by their languages.
+// blocks returns the code blocks of a section by language.
 func blocks(t *testing.T, title string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -61,7 +61,7 @@ func blocks(t *testing.T, title string) map[string]string {
 	return out
 }
 
-// TestPage: each section has a test, and begins with the server.
+// TestPage checks that each section has a test and begins with the server.
 func TestPage(t *testing.T) {
 	sources, err := filepath.Glob("*_test.go")
 	if err != nil {
@@ -95,8 +95,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestReplay sends what programs send that no test runs, to the paths below the addresses that
-// the page gives them.
+// TestReplay sends recorded requests of programs that no test runs, to the paths below the addresses in the
+// page.
 func TestReplay(t *testing.T) {
 	base := serve(t, "multiply")
 	for _, p := range programs {
@@ -145,7 +145,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// said is the text of an answer, which is an object, or a stream of some.
+// said returns the text of an answer, which is an object or a stream of objects.
 func said(answer []byte) string {
 	var out strings.Builder
 	for line := range strings.Lines(string(answer)) {
@@ -166,7 +166,7 @@ func said(answer []byte) string {
 	return out.String()
 }
 
-// addresses are the paths of the server's addresses in a section.
+// addresses returns the paths of the server's addresses in a section.
 func addresses(t *testing.T, title string) (paths []string) {
 	t.Helper()
 	for _, found := range regexp.MustCompile(regexp.QuoteMeta(here)+`[a-z0-9/]*`).FindAllString(page(t)[title], -1) {

@@ -18,7 +18,7 @@ import (
 // context_ is the model's context: agents begin with prompts of 40 kB, and a token is a byte.
 const context_ = 1 << 17
 
-// multiply is a call of the tool of that name, as a client calls it.
+// multiply returns a call of the named tool, as a client calls it.
 func multiply(name string) string {
 	return "I multiply.</think><tool_call>" + name + "<arg_key>a</arg_key><arg_value>12</arg_value><arg_key>b</arg_key><arg_value>34</arg_value></tool_call>"
 }

@@ -20,7 +20,7 @@ import (
 	"mla/runtime/text/sample"
 )
 
-// FuzzHandlers: no body, however odd, is more than a bad request.
+// FuzzHandlers checks that every body is answered, at worst as a bad request.
 func FuzzHandlers(f *testing.F) {
 	paths := []string{"/v1/chat/completions", "/v1/completions", "/v1/responses", "/v1/messages", "/v1/messages/count_tokens", "/tokenize", "/detokenize", "/apply-template", "/completion", "/infill", "/api/chat", "/api/generate", "/api/show", "/v1/responses/input_tokens"}
 	for i, body := range []string{
@@ -65,7 +65,7 @@ func FuzzHandlers(f *testing.F) {
 	})
 }
 
-// bare is a server without a listener.
+// bare returns a server's handler without a listener.
 func bare(t testing.TB) http.Handler {
 	t.Helper()
 	template, err := os.ReadFile("../../../text/chat/testdata/glm-4.7-flash.jinja")

@@ -20,7 +20,7 @@ import (
 	"mla/runtime/serve/server/otlp"
 )
 
-// TestExport: a collector gets what the specification's example of JSON has
+// TestExport checks that a collector gets the content of the specification's JSON example
 // (opentelemetry-proto, examples/trace.json).
 func TestExport(t *testing.T) {
 	var got map[string]any

@@ -19,7 +19,7 @@ import (
 	"github.com/tdewolff/parse/v2/js"
 )
 
-// parsers say what is wrong with a text, by the ending of its file.
+// parsers return an error for a malformed text, by the ending of its file.
 var parsers = map[string]func(text string) error{
 	".js": func(text string) error {
 		_, err := js.Parse(parse.NewInputString(text), js.Options{})
@@ -45,7 +45,7 @@ func parseCSS(text string) error {
 // void are the elements that have no end tag.
 var void = map[string]bool{"meta": true, "link": true, "input": true, "br": true, "hr": true, "img": true}
 
-// parseHTML wants every element to end where it should.
+// parseHTML returns an error unless every element ends where it should.
 func parseHTML(text string) error {
 	l := html.NewLexer(parse.NewInputString(text))
 	var open []string
@@ -75,7 +75,7 @@ func parseHTML(text string) error {
 	}
 }
 
-// TestFiles parses every file of the page. What its parts refer to exists.
+// TestFiles parses every file of the page, and checks that everything it refers to exists.
 func TestFiles(t *testing.T) {
 	var names []string
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -117,7 +117,7 @@ func TestFiles(t *testing.T) {
 	}
 }
 
-// TestParsers: the parsers of this test find mistakes.
+// TestParsers checks that the parsers of this test find mistakes.
 func TestParsers(t *testing.T) {
 	for ending, text := range map[string]string{".js": "function f( {", ".html": "<main><p></main>", ".svg": "<svg><path></svg>", ".css": "a { color: red; } } b"} {
 		if parsers[ending](text) == nil {
@@ -126,8 +126,8 @@ func TestParsers(t *testing.T) {
 	}
 }
 
-// TestVendor: each library has its licence, its style sheet's fonts are there, no file is large, and
-// compressed ones reach clients that do not take them.
+// TestVendor checks that each library has its licence, that its style sheet's fonts exist, that no file is
+// large, and that clients without compression get compressed files unpacked.
 func TestVendor(t *testing.T) {
 	style, err := files.ReadFile("vendor/katex.css")
 	if err != nil {
@@ -168,7 +168,7 @@ func TestVendor(t *testing.T) {
 	}
 }
 
-// get is the answer to a request for a file.
+// get returns the answer to a request for a file.
 func get(t *testing.T, url, accept string) *httptest.ResponseRecorder {
 	t.Helper()
 	r, w := httptest.NewRequest("GET", url, nil), httptest.NewRecorder()

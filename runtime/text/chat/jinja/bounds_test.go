@@ -59,7 +59,7 @@ func TestAttacks(t *testing.T) {
 	}
 }
 
-// TestBounds: whatever a template builds up is refused in time.
+// TestBounds checks that a template which builds up large values is refused in time.
 func TestBounds(t *testing.T) {
 	loop := func(body string) string {
 		return "{% set ns = namespace(x='aaaaaaaaaa', l=[1], d={}) %}{% for i in range(100000) %}{% for j in range(100000) %}" + body + "{% endfor %}{% endfor %}"

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// TestTable: every instruction of the table is used, and operands that an instruction has no room for are refused.
+// TestTable checks that every instruction of the table is used, and that operands which do not fit an
+// instruction are refused.
 func TestTable(t *testing.T) {
 	assembly, _ := Generate()
 	for name, i := range instructions {
