@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -54,7 +55,9 @@ func TestBundleFile(t *testing.T) {
 			ref := readReference(t, model)
 			d.compare(t, ref, "-device", "cpu")
 			if onMetal[name] {
-				host.checkLogits(t, &reference{model: filepath.Join(d.folder, "my.gguf"), prompt: ref.prompt, logits: ref.logits}, "f32", nil, "METALSIM_KERNELS=fast")
+				model := filepath.Join(d.folder, "my.gguf")
+				host.checkLogits(t, &reference{model: model, prompt: ref.prompt, logits: ref.logits}, "f32", nil, "METALSIM_KERNELS=fast")
+				host.checkLogits(t, d.longPrompt(t, model), "f32", nil, "METALSIM_KERNELS=fast")
 			}
 		})
 	}
@@ -122,6 +125,22 @@ func (d *download) command(name string, args ...string) outcome {
 	cmd.Dir = d.folder
 	cmd.Env = []string{"PATH=", "HOME=" + d.folder, "XDG_CACHE_HOME=" + filepath.Join(d.folder, "cache")}
 	return run(cmd, func() {})
+}
+
+// longPrompt returns a prompt that takes the kernels of 512 rows, with the CPU's logits, computed one token at a
+// time.
+func (d *download) longPrompt(t *testing.T, model string) *reference {
+	t.Helper()
+	var prompt []string
+	for i := range 300 {
+		prompt = append(prompt, strconv.Itoa((37*i+11)%300))
+	}
+	o := d.command("./mlarun", "logits", "-quiet", "-kv", "f32", "-model", model, "-tokens", strings.Join(prompt, ","), "-o", "long.npy", "-device", "cpu", "-width", "1")
+	if o.err != nil {
+		t.Fatalf("%v\n%s", o.err, o.stderr)
+	}
+	logits, _ := readLogits(t, filepath.Join(d.folder, "long.npy"))
+	return &reference{model: model, prompt: prompt, logits: logits}
 }
 
 // compare runs the prompt and checks the logits against the reference.
