@@ -161,8 +161,8 @@ func TestSoak(t *testing.T) {
 	s.hold(load{clients, bodies, func() { s.model.Fail(errors.New("lost")) }, 16})
 }
 
-// hold makes a tenth of a soak's requests and then all of them, and checks that the latter leave no resources
-// in use.
+// hold makes a tenth of a soak's requests, but enough to fill caches, and then all of them. It checks that the
+// latter leave no resources in use.
 func (s *served) hold(l load) {
 	s.Helper()
 	requests := race.Rounds(*soakRequests)
@@ -172,7 +172,7 @@ func (s *served) hold(l load) {
 	s.do("POST", "/v1/completions", `{"prompt": "x", "max_tokens": 60}`)
 	http.DefaultClient.CloseIdleConnections()
 	idle := runtime.NumGoroutine()
-	s.soak(requests/10, l)
+	s.soak(max(requests/10, 30), l)
 	before, resident := inUse(), residentBytes(s.T)
 	s.soak(requests, l)
 	s.wait("goroutines", func() bool { return runtime.NumGoroutine() <= idle })
