@@ -31,7 +31,7 @@ func hybrid(t *testing.T, name string) *plan.Bundle {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := spec.Parse("hybrid.yaml", append(text, "\nsequences: [1, 16, 512]\n"...))
+	s, err := spec.Parse("hybrid.yaml", text)
 	if err != nil {
 		t.Fatal(err)
 	}
