@@ -112,7 +112,7 @@ func TestBundleErrors(t *testing.T) {
 	}
 }
 
-// TestVerify checks that verify refuses a file whose plan or kernels differ from those that mlagen makes.
+// TestVerify checks that verify refuses a file if mlagen compiles its spec to another plan or to other kernels.
 func TestVerify(t *testing.T) {
 	linked(t, "plm-mini-Q4_K_M.gguf")
 	for name, change := range map[string]func(f *bundlefile.File){

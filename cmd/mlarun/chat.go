@@ -57,7 +57,7 @@ func (c *conversation) clear() {
 	}
 }
 
-// templateError is the error for a conversation of which the template makes no prompt.
+// templateError is the error for a conversation that the template cannot turn into a prompt.
 type templateError struct{ error }
 
 func (e *templateError) Unwrap() error { return e.error }

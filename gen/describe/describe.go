@@ -11,7 +11,7 @@ import (
 )
 
 // Report is the work of one token under one quant profile, with an f16 cache. Dispatches are those of a
-// replay of Rows rows, each of which has Depth tokens before it.
+// replay of Rows rows, with Depth tokens before each row.
 type Report struct {
 	Bundle                 string       `json:"bundle"`
 	Act                    string       `json:"act"` // activations, f32 or f16

@@ -221,7 +221,7 @@ func (s *Launch) Name() string {
 	return name
 }
 
-// Name returns the names of the part's main ops, those that carries selects.
+// Name joins the names of the part's main ops; carries selects the main ops.
 func (p *Part) Name() string {
 	name := ""
 	for _, op := range p.Ops {

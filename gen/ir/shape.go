@@ -23,7 +23,7 @@ func (p *Program) Expands() bool {
 
 // Chunks reports whether the delta rule runs in chunks of rows.
 func (p *Program) Chunks() bool {
-	return p.Spec.Hybrid != nil && !p.Batch() && p.Target().DeltaChunks(p.Width, p.Spec.Hybrid.HeadDim)
+	return p.Spec.Hybrid != nil && !p.Batch() && p.Target().DeltaChunks(p.Spec.Hybrid.HeadDim)
 }
 
 // Rows returns how many rows a launch computes. The head computes only the rows whose logits are wanted.

@@ -29,7 +29,7 @@ func (v *partView) Staged() dots   { return dots{v, "in_shared{xs, c}", "c, c + 
 func (v *partView) Combined() dots { return dots{v, "in_shared{xs, 0u}", v.columns(), false} }
 func (v *partView) Direct() dots   { return dots{v, v.InputOfRows(v.input()), v.columns(), false} }
 
-// Preloads reports whether a lane loads its first blocks of weights before the inputs are there. Staged
+// Preloads reports whether a lane loads its first blocks of weights before it waits for the inputs. Staged
 // inputs do not allow it, because all threads wait for each stage. In the forms of target.Target.Parts a
 // mat-vec that combines splits has no registers for it.
 func (v *partView) Preloads() bool {

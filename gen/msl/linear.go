@@ -49,7 +49,7 @@ func decayLaw(bound float64) string {
 	return "softplus_decay"
 }
 
-// Channels returns a pointer to the parameters of a head's channels, each of which has each numbers.
+// Channels returns a pointer to the parameters of a head's channels. A channel has each numbers.
 func (d deltaHead) Channels(slot, each int) string {
 	return fmt.Sprintf("%s + head * %du", d.Name(slot), d.p.Dim*each)
 }

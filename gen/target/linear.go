@@ -17,19 +17,18 @@ var hybridSimdgroups = table[map[int]int]{
 // models.
 func (t Target) HybridSimdgroups(heads int) int { return hybridSimdgroups.of(t.class).is[heads] }
 
-// deltaChunks is the number of rows of a prompt from which the delta rule runs in chunks; 0: never.
-var deltaChunks = table[int]{
-	{"", 1, Source{Measured, h200, "2026-11-28",
+// deltaChunks says whether the delta rule of a prompt runs in chunks of rows.
+var deltaChunks = table[bool]{
+	{"", true, Source{Measured, h200, "2026-11-28",
 		"512 rows of Kimi-Linear take 219 us + 71 row by row, 134 us + 87 by chunks; 2,048 rows of Ling-3.0-tiny are 26 % faster. Narrower prompts were not measured: both forms take their time row by row"}},
-	{MetalClass, 0, Source{Estimated, "Apple GPUs", "2026-11-28",
+	{MetalClass, false, Source{Estimated, "Apple GPUs", "2026-11-28",
 		"nothing was measured there. By chunks a prompt takes 6 operations for each number of a state in place of 7, but half as much memory again"}},
 }
 
-// DeltaChunks reports whether prompts of width rows run the delta rule in chunks. dim must be a size that
-// threads can share evenly.
-func (t Target) DeltaChunks(width, dim int) bool {
-	from := deltaChunks.of(t.class).is
-	return from > 0 && width >= from && dim <= verify.MaxChunkDim && bits.OnesCount(uint(dim)) == 1
+// DeltaChunks reports whether prompts run the delta rule in chunks. dim must be a size that threads can share
+// evenly.
+func (t Target) DeltaChunks(dim int) bool {
+	return deltaChunks.of(t.class).is && dim <= verify.MaxChunkDim && bits.OnesCount(uint(dim)) == 1
 }
 
 // FoldLanes returns how many lanes share a column of the state when the delta rule runs in chunks.
